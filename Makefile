@@ -1,0 +1,62 @@
+# Entry points for people and CI. `make demo` and `make test` need Python 3.11 or newer, and nothing else.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ENGINE ?= simulator
+ARGS ?=
+
+.PHONY: help demo hud test test-engine engine check check-full lint types layers spelling format lock golden clean
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+# Two steps, because older pip cannot resolve extras in hash-checking mode: pip itself comes first, pinned as well.
+$(STAMP): lockfiles/dev.txt lockfiles/pip.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Gauntlet needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r lockfiles/pip.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r lockfiles/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --editable .
+	touch $@
+
+venv: $(STAMP) ## Make .venv from the pinned lock
+
+demo: $(STAMP) ## Decide, measure, keep, judge, gate and show, once (ENGINE=vllm for the real engine)
+	$(BIN)/gauntlet demo --engine $(ENGINE) $(ARGS)
+
+hud: $(STAMP) ## Open the pages over what was measured
+	$(BIN)/gauntlet hud $(ARGS)
+
+test: $(STAMP) ## The whole test suite
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(STAMP) ## Style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP) ## Types, strict
+	$(BIN)/mypy
+
+layers: $(STAMP) ## Who may import whom
+	$(BIN)/lint-imports
+
+spelling: $(STAMP) ## Spelling of code and docs
+	$(BIN)/codespell
+
+check: lint types layers spelling test ## What CI runs
+
+check-full: ## The same with every iteration of the slow tests
+	GAUNTLET_SLOW=full $(MAKE) check
+
+format: $(STAMP) ## Fix what can be fixed by itself
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(STAMP) ## Compile lockfiles/ again from pyproject.toml
+	$(BIN)/python tools/lock.py
+
+golden: $(STAMP) ## Accept the present output as the golden one
+	$(BIN)/python -m pytest tests/golden --update-golden
+
+clean: ## Remove caches and builds; keeps .venv and the warehouse
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Comparisons with intervals and reasons: is the candidate slower, is it worse?"""

@@ -1,0 +1,31 @@
+"""Files that are either whole or not there."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from gauntlet.core.errors import InfrastructureError
+
+
+def write_atomic(path: Path, data: str | bytes, *, fsync: bool = False) -> Path:
+    """Write a file so that a reader, or a crash, never sees half of it.
+
+    Raises InfrastructureError where the disk or the permissions refuse.
+    """
+    raw = data.encode() if isinstance(data, str) else data
+    temporary = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(raw)
+            stream.flush()
+            if fsync:
+                os.fsync(stream.fileno())
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        msg = f"cannot write {path}: {error.strerror or error}"
+        raise InfrastructureError(msg, hint="free some space or choose another folder") from error
+    return path

@@ -1,0 +1,243 @@
+"""The one place that starts other programs: bounded in time, output and descendants."""
+
+import contextlib
+import logging
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from gauntlet.core.clock import Stopwatch
+from gauntlet.core.errors import InfrastructureError
+
+_LOGGER = logging.getLogger(__name__)
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_KILL_WAIT_S = 5.0
+
+# Values of any other variable are not shown: a new secret must not need a new rule to stay one.
+_SHOWN_VARIABLES = frozenset(
+    {"HOME", "LANG", "LC_ALL", "OMP_NUM_THREADS", "PATH", "PYTHONHASHSEED", "PYTHONPATH", "TMPDIR"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """A program that ended: its status and what it wrote, each stream cut at the limit."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+    truncated: bool
+    seconds: float
+
+
+class CommandError(InfrastructureError):
+    """A program could not be started, took too long or ended with a status other than 0."""
+
+    def __init__(self, message: str, *, result: Completed | None = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+def redacted(env: Mapping[str, str]) -> dict[str, str]:
+    """Copy an environment for display: values outside a short list of harmless names are hidden."""
+    return {key: value if key in _SHOWN_VARIABLES else "***" for key, value in env.items()}
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    timeout: float,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    limit: int = 4 << 20,
+    check: bool = True,
+) -> Completed:
+    """Run a program to its end and return what it wrote.
+
+    ``timeout`` is in seconds, ``limit`` in bytes per stream; what comes after it is read and
+    dropped. The program gets its own process group, which is killed on timeout or interrupt.
+
+    Raises CommandError where it cannot start, overruns ``timeout``, or (with ``check``) fails.
+    """
+    _LOGGER.info("+ %s", shlex.join(argv))
+    if env is not None:
+        _LOGGER.debug("environment: %s", redacted(env))
+    watch = Stopwatch()
+    try:
+        process = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        msg = f"cannot run {argv[0]}: {error.strerror}"
+        raise CommandError(msg) from error
+    try:
+        out, err, truncated, ended = _collect(process, timeout, limit)
+    finally:
+        _end_group(process)
+    result = Completed(
+        argv=tuple(argv),
+        returncode=process.returncode,
+        stdout=out,
+        stderr=err,
+        truncated=truncated,
+        seconds=watch.seconds,
+    )
+    if not ended:
+        msg = f"{shlex.join(argv)}: no end after {timeout:g} s, killed\n{_tail(err or out)}"
+        raise CommandError(msg.rstrip(), result=result)
+    if check and process.returncode != 0:
+        msg = f"{shlex.join(argv)}: exit status {process.returncode}\n{_tail(err or out)}"
+        raise CommandError(msg.rstrip(), result=result)
+    return result
+
+
+def _collect(
+    process: "subprocess.Popen[bytes]", timeout: float, limit: int
+) -> tuple[str, str, bool, bool]:
+    """Read both streams until the program ends; the last value tells whether it did in time."""
+    deadline = time.monotonic() + timeout
+    kept: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
+    truncated = False
+    ended = True
+    with selectors.DefaultSelector() as selector:
+        for name in kept:
+            selector.register(getattr(process, name), selectors.EVENT_READ, name)
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                ended = False
+                break
+            for key, _ in selector.select(left):
+                stream: IO[bytes] = key.fileobj  # type: ignore[assignment]
+                data = os.read(stream.fileno(), 1 << 16)
+                if not data:
+                    selector.unregister(stream)
+                room = limit - len(kept[key.data])
+                truncated = truncated or len(data) > room
+                kept[key.data] += data[:room]
+    if ended:
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            ended = False
+    texts = [kept[name].decode(errors="replace") for name in ("stdout", "stderr")]
+    return texts[0], texts[1], truncated, ended
+
+
+def _end_group(process: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(_KILL_WAIT_S)
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _tail(text: str, lines: int = 12) -> str:
+    return "\n".join(text.rstrip().splitlines()[-lines:])
+
+
+class Service:
+    """A program that runs beside us and never outlives us: stopped on exit, or by our death."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        log: Path,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        grace: float = 3.0,
+    ) -> None:
+        """Start ``argv`` with both streams appended to ``log``; ``grace`` s between TERM and KILL.
+
+        Raises InfrastructureError where the log cannot be written.
+        """
+        self.argv = tuple(argv)
+        self.log = log
+        self._grace = grace
+        _LOGGER.info("+ %s &", shlex.join(argv))
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            stream = log.open("ab")
+        except OSError as error:
+            msg = f"cannot write the log {log}: {error.strerror}"
+            raise InfrastructureError(msg) from error
+        supervised = [sys.executable, "-I", "-S", str(_SUPERVISOR), "--grace", f"{grace:g}", "--"]
+        with stream:
+            self._process = subprocess.Popen(
+                [*supervised, *argv],
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.PIPE,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C goes to our group; we stop services ourselves, in order.
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit status (128 + signal where a signal ended it), None while it runs."""
+        return self._process.poll()
+
+    def stop(self) -> int:
+        """Stop it and all its descendants; return its exit status. Safe to call again."""
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+        try:
+            return self._process.wait(self._grace + _KILL_WAIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait(_KILL_WAIT_S)
+
+    def log_tail(self, lines: int = 12) -> str:
+        """Return the last lines of the log, read from at most its last 64 KiB."""
+        try:
+            with self.log.open("rb") as stream:
+                stream.seek(max(0, self.log.stat().st_size - (1 << 16)))
+                return _tail(stream.read().decode(errors="replace"), lines)
+        except OSError:
+            return ""
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Turn SIGTERM into KeyboardInterrupt inside, so that one path cleans up after both."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

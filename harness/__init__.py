@@ -1,0 +1,1 @@
+"""Starts engines, loads them, evaluates them, and records every repetition."""

@@ -1,0 +1,1 @@
+"""The load client: prompts, schedules, timed streams and the metrics of one repetition."""

@@ -1,0 +1,1 @@
+"""Pages over named queries; no SQL and no statistics of their own."""

@@ -1,0 +1,1 @@
+"""From a diff to a Buildkite pipeline: definitions, changes, selection, plan, pipeline."""

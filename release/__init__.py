@@ -1,0 +1,1 @@
+"""Release gates over recorded verdicts; a missing verdict blocks."""

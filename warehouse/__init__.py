@@ -1,0 +1,1 @@
+"""Everything that was measured and decided, in ClickHouse: tables, spool, named queries."""
