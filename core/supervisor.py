@@ -89,7 +89,7 @@ def _wait(child: "subprocess.Popen[bytes]", wake: int) -> None:
 
 def main(arguments: list[str]) -> int:
     """Parse ``--grace SECONDS -- COMMAND...`` and supervise the command."""
-    if len(arguments) < 4 or arguments[0] != "--grace" or arguments[2] != "--":  # noqa: PLR2004
+    if len(arguments) < 4 or arguments[0] != "--grace" or arguments[2] != "--":
         sys.stderr.write("usage: supervisor.py --grace SECONDS -- COMMAND...\n")
         return 2
     grace, command = float(arguments[1]), arguments[3:]

@@ -38,14 +38,24 @@ class YamlDocument:
             path = path[:-1]
         return None
 
-    def problem(self, path: KeyPath, message: str, **details: Any) -> Problem:
+    def problem(
+        self,
+        path: KeyPath,
+        message: str,
+        *,
+        value: str | None = None,
+        allowed: tuple[str, ...] = (),
+        nearest: str | None = None,
+    ) -> Problem:
         """Build a problem at ``path`` in this document."""
         return Problem(
             file=self.file,
             line=self.line(path),
             key=key_text(path) or None,
             message=message,
-            **details,
+            value=value,
+            allowed=allowed,
+            nearest=nearest,
         )
 
 
@@ -163,7 +173,7 @@ def _problem(document: YamlDocument, model: type[BaseModel], item: dict[str, Any
     return document.problem(
         path,
         f"expected {expected}" if expected else message,
-        value=value if len(value) <= 80 else f"{value[:77]}...",  # noqa: PLR2004
+        value=value if len(value) <= 80 else f"{value[:77]}...",
     )
 
 

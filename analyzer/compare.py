@@ -1,0 +1,71 @@
+"""Compare the two sides of a run: read its rows, decide, and record the verdicts."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+
+from gauntlet.analyzer.findings import find_all
+from gauntlet.analyzer.verdicts import Verdict, decide
+from gauntlet.core.clock import utc_now
+from gauntlet.core.errors import UsageError
+from gauntlet.perf_eval.recipe import Recipe
+from gauntlet.warehouse.records import Batch, DecisionRow
+from gauntlet.warehouse.store import Store
+
+
+def compare_run(store: Store, run_id: str) -> list[Verdict]:
+    """Judge a run from what the warehouse has of it.
+
+    Raises UsageError where there is no such run.
+    """
+    return judge_rows(store, run_id, recipe_of(store, run_id))
+
+
+def recipe_of(store: Store, run_id: str) -> Recipe:
+    """The recipe that a run was measured with. Raises UsageError where there is no such run."""
+    rows = store.query("run", run_id=run_id)
+    if not rows:
+        msg = f"no run {run_id!r} in {store.location}"
+        raise UsageError(msg, hint="`gauntlet warehouse query runs --param limit=20` lists them")
+    return Recipe.model_validate_json(rows[0]["recipe_definition"])
+
+
+def judge_rows(store: Store, run_id: str, recipe: Recipe) -> list[Verdict]:
+    """Judge a run with a given recipe, without recording anything."""
+    findings = find_all(
+        recipe,
+        repetitions=store.query("run_repetitions", run_id=run_id),
+        metrics=store.query("run_metrics", run_id=run_id),
+        eval_pairs=store.query("run_eval_pairs", run_id=run_id),
+    )
+    return decide(
+        findings,
+        false_alarm_rate=recipe.judge.false_alarm_rate,
+        looks=recipe.blocks.looks,
+    )
+
+
+def undecided(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Blocking verdicts that more repetitions could settle."""
+    return [v for v in verdicts if v.blocking and v.outcome == "inconclusive"]
+
+
+def verdict_batch(run_id: str, verdicts: Sequence[Verdict], now: datetime | None = None) -> Batch:
+    """Make the append-only decision rows of one judgement."""
+    at = now or utc_now()
+    rows = tuple(
+        DecisionRow(
+            decision_id=f"{run_id}/verdict/{verdict.subject}/{at:%Y%m%dT%H%M%S%f}",
+            run_id=run_id,
+            kind="verdict",
+            subject=verdict.subject,
+            outcome=verdict.outcome,
+            blocking=verdict.blocking,
+            reason=verdict.reason,
+            evidence=json.dumps(asdict(verdict), sort_keys=True),
+            at=at,
+        )
+        for verdict in verdicts
+    )
+    return Batch(batch_id=f"{run_id}/verdicts/{at:%Y%m%dT%H%M%S%f}", created_at=at, decisions=rows)

@@ -1,0 +1,84 @@
+"""What every measurement of a session shares."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from gauntlet import __version__
+from gauntlet.harness.engines.process import Engine
+from gauntlet.harness.provenance import config_fingerprint, environment_of, host_name
+from gauntlet.harness.schedule import Slot, pair_seed
+from gauntlet.perf_eval.recipe import Eval, Workload
+from gauntlet.warehouse.records import RepetitionRow, RepetitionStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One repetition about to be made: which engine, which turn, which seed."""
+
+    run_id: str
+    engine: Engine
+    slot: Slot
+    seed: int
+    workdir: Path
+
+    @property
+    def pair_seed(self) -> int:
+        """Seed of the prompts that both sides of this pair get."""
+        return pair_seed(self.seed, self.slot.pair)
+
+    def repetition_id(self, name: str) -> str:
+        """Identity of the repetition of ``name`` in this turn."""
+        return f"{self.run_id}/{name}/{self.slot.pair}/{self.slot.side}"
+
+    def row(
+        self,
+        task: Workload | Eval,
+        *,
+        status: RepetitionStatus,
+        reasons: tuple[str, ...],
+        client: str,
+        client_version: str = __version__,
+        dataset_digest: str,
+        started_at: datetime,
+        ended_at: datetime,
+        completed: int,
+        failed: int,
+    ) -> RepetitionRow:
+        """Make the repetition's row with its full provenance."""
+        endpoint, spec = self.engine.endpoint, self.engine.spec
+        workload = task.model_dump(mode="json")
+        return RepetitionRow(
+            run_id=self.run_id,
+            repetition_id=self.repetition_id(task.name),
+            side=self.slot.side,
+            workload=task.name,
+            kind="load" if task.kind in {"random", "trace"} else "eval",
+            pair=self.slot.pair,
+            position=self.slot.position,
+            status=status,
+            reasons=reasons,
+            config_fp=config_fingerprint(
+                workload=workload,
+                dataset_digest=dataset_digest,
+                engine_kind=spec.kind,
+                model=endpoint.model,
+                client=client,
+                client_version=client_version,
+                env=environment_of(spec.env or None),
+            ),
+            engine_kind=spec.kind,
+            engine_version=endpoint.version,
+            engine_commit=spec.commit,
+            image_digest=spec.image_digest,
+            model=endpoint.model,
+            host=host_name(),
+            client=client,
+            client_version=client_version,
+            dataset_digest=dataset_digest,
+            seed=self.pair_seed,
+            started_at=started_at,
+            ended_at=ended_at,
+            completed=completed,
+            failed=failed,
+        )

@@ -1,0 +1,30 @@
+"""Where the warehouse and its spool are, said once for every command."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+DEFAULT_LOCATION = ".gauntlet/warehouse"
+
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+
+def warehouse_option(function: CommandT) -> CommandT:
+    """Add ``--warehouse`` (or GAUNTLET_WAREHOUSE) to a command."""
+    return click.option(
+        "--warehouse",
+        "location",
+        envvar="GAUNTLET_WAREHOUSE",
+        default=DEFAULT_LOCATION,
+        show_default=True,
+        help="A folder (embedded ClickHouse) or the URL of a ClickHouse server.",
+    )(function)
+
+
+def spool_folder(location: str) -> Path:
+    """Folder of the spool that belongs to a warehouse: beside a folder, local for a server."""
+    if location.startswith(("http://", "https://")):
+        return Path(DEFAULT_LOCATION).parent / "spool"
+    return Path(location).parent / f"{Path(location).name}-spool"

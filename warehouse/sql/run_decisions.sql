@@ -1,0 +1,12 @@
+-- The latest decision on each subject of one run, with its reason and evidence.
+SELECT
+    kind, subject,
+    argMax(outcome, at) AS outcome,
+    argMax(blocking, at) AS blocking,
+    argMax(reason, at) AS reason,
+    argMax(evidence, at) AS evidence,
+    max(at) AS decided_at
+FROM decisions
+WHERE run_id = {run_id: String}
+GROUP BY kind, subject
+ORDER BY kind, subject

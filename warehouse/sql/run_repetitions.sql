@@ -1,0 +1,7 @@
+-- Every repetition of one run in the order in which it was measured.
+SELECT
+    repetition_id, side, workload, kind, pair, position, status, reasons, config_fp, engine_version,
+    model, host, client, client_version, dataset_digest, seed, started_at, ended_at, completed, failed
+FROM repetitions
+WHERE run_id = {run_id: String}
+ORDER BY started_at, repetition_id
