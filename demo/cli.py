@@ -1,0 +1,64 @@
+"""``gauntlet demo``: the whole main job in one command."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gauntlet.core.errors import ExitCode
+from gauntlet.warehouse.location import warehouse_option
+
+
+@click.command()
+@click.option("--engine", type=click.Choice(["simulator", "vllm"]), default="simulator")
+@click.option("--baseline", default="baseline", show_default=True, help="Built-in name or .yaml.")
+@click.option(
+    "--candidate",
+    default="slower-and-worse",
+    show_default=True,
+    help="`same` as the baseline, a built-in name, or a .yaml with simulator settings.",
+)
+@click.option("--recipe", default="smoke", show_default=True, help="Name or .yaml file.")
+@click.option("--seed", type=click.IntRange(0, 2**31), default=1, show_default=True)
+@click.option("--engine-version", default="0.25.0", show_default=True, help="vLLM to decide on.")
+@click.option("--engine-source", type=click.Path(path_type=Path), help="Or a source tree on disk.")
+@click.option("--example", default="sampler", show_default=True, help="Built-in list of changes.")
+@click.option("--diff-from", metavar="BASE..HEAD", help="Or a range in --engine-source.")
+@click.option("--engine-venv", type=click.Path(path_type=Path), default=Path(".venv-engine"))
+@click.option("--model", type=click.Path(path_type=Path), default=Path(".cache/tiny-model"))
+@click.option("--engine-arg", "engine_args", multiple=True, help="vLLM: argument of both sides.")
+@click.option("--candidate-arg", "candidate_args", multiple=True, help="vLLM: of the candidate.")
+@click.option("--runs", type=click.Path(path_type=Path), default=Path(".gauntlet/runs"))
+@click.option("--cache", type=click.Path(path_type=Path), default=Path(".cache"))
+@warehouse_option
+def demo(location: str, **options: Any) -> int:  # noqa: ANN401 - click's options, resolved below
+    """Decide, measure, keep, judge, gate and show, once.
+
+    Exits 0 where the candidate is QUALIFIED and 6 where it is not.
+    """
+    from gauntlet.core.proc import terminable
+    from gauntlet.demo.run import run_demo
+    from gauntlet.demo.screen import Screen
+
+    request = _request(location, options)
+    with terminable():
+        result = run_demo(request, Screen())
+    click.echo(f"{result.qualification.outcome} after {result.seconds:.0f} s", err=True)
+    return int(ExitCode.OK if result.qualification.qualified else ExitCode.NOT_QUALIFIED)
+
+
+def _request(location: str, options: dict[str, Any]) -> "Any":  # noqa: ANN401
+    from gauntlet.core.ids import new_run_id
+    from gauntlet.demo.request import DemoRequest, engine_settings
+
+    run_id = new_run_id()
+    runs = options.pop("runs")
+    baseline, candidate = options.pop("baseline"), options.pop("candidate")
+    return DemoRequest(
+        run_id=run_id,
+        baseline=engine_settings(baseline),
+        candidate=engine_settings(baseline if candidate == "same" else candidate),
+        warehouse=location,
+        workdir=runs / run_id,
+        **options,
+    )

@@ -1,0 +1,60 @@
+"""Which two engines the demo starts, from its options."""
+
+from pathlib import Path
+
+from gauntlet.core.files import write_atomic
+from gauntlet.demo.request import DemoRequest
+from gauntlet.harness.engines.process import Engine
+from gauntlet.harness.engines.simulator import simulator_launch
+from gauntlet.harness.engines.vllm import vllm_launch
+from gauntlet.harness.measure_eval import tool_tasks, word_problems
+from gauntlet.harness.schedule import Side
+from gauntlet.perf_eval.jsonl import dump_jsonl
+from gauntlet.perf_eval.recipe import Gsm8kEval, Recipe
+
+
+def build_engines(request: DemoRequest, recipe: Recipe) -> dict[Side, Engine]:
+    """Describe baseline and candidate; nothing is started yet.
+
+    Raises UsageError where the engine, its settings or its model are not there.
+    """
+    sides: tuple[Side, ...] = ("baseline", "candidate")
+    if request.engine == "vllm":
+        arguments = {
+            "baseline": request.engine_args,
+            "candidate": (*request.engine_args, *request.candidate_args),
+        }
+        specs = {
+            side: vllm_launch(
+                request.engine_venv, request.model, side=side, arguments=arguments[side]
+            )
+            for side in sides
+        }
+    else:
+        knowledge = _write_knowledge(recipe, request.workdir)
+        settings = {"baseline": request.baseline, "candidate": request.candidate}
+        specs = {
+            # Seeds differ by side: two builds share no noise.
+            side: simulator_launch(
+                settings[side],
+                workdir=request.workdir,
+                side=side,
+                seed=2 * request.seed + offset,
+                knowledge=knowledge,
+            )
+            for offset, side in enumerate(sides)
+        }
+    return {
+        side: Engine(specs[side], side=side, log=request.workdir / f"{side}.log") for side in sides
+    }
+
+
+def _write_knowledge(recipe: Recipe, workdir: Path) -> list[Path]:
+    """Write the questions of the recipe's evals: what a simulated model has learnt."""
+    paths = []
+    for task in recipe.evals:
+        rows = (
+            word_problems(task.source) if isinstance(task, Gsm8kEval) else tool_tasks(task.source)
+        )
+        paths.append(write_atomic(workdir / "knowledge" / f"{task.name}.jsonl", dump_jsonl(rows)))
+    return paths

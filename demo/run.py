@@ -1,0 +1,241 @@
+"""The main job: decide, measure, keep, judge, gate, show. Each step calls one package."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from gauntlet import __version__
+from gauntlet.analyzer.compare import judge_rows, undecided, verdict_batch
+from gauntlet.analyzer.verdicts import Verdict
+from gauntlet.core.clock import Stopwatch, utc_now
+from gauntlet.core.errors import GauntletError
+from gauntlet.core.ids import digest
+from gauntlet.demo.decide import Decided, decide_step, show_decision
+from gauntlet.demo.engines import build_engines
+from gauntlet.demo.request import DemoRequest
+from gauntlet.demo.screen import Screen
+from gauntlet.harness.provenance import host_name
+from gauntlet.harness.session import Session, run_session, session_length
+from gauntlet.perf_eval.recipe import Recipe, load_recipe
+from gauntlet.release.gates import Qualification, evaluate, gate_batch
+from gauntlet.release.policy import load_policy
+from gauntlet.warehouse.location import spool_folder
+from gauntlet.warehouse.records import Batch, DecisionRow, RunRow, RunStatus
+from gauntlet.warehouse.spool import Spool
+from gauntlet.warehouse.store import open_store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoResult:
+    """How a demo ended."""
+
+    qualification: Qualification
+    verdicts: tuple[Verdict, ...]
+    blocks: int
+    seconds: float
+
+
+class _Demo:
+    """One run of the demo and what its steps share."""
+
+    def __init__(self, request: DemoRequest, screen: Screen) -> None:
+        self.request = request
+        self.screen = screen
+        self.recipe = load_recipe(request.recipe)
+        self.spool = Spool(spool_folder(request.warehouse))
+        self.started_at = utc_now()
+        self._version = 0
+
+    def note_run(self, status: RunStatus, reason: str = "") -> None:
+        """Spool the run's next state."""
+        row = _run_row(self.request, self.recipe, self.started_at, self._version, status, reason)
+        batch_id = f"{self.request.run_id}/run/{self._version}"
+        self.spool.add(Batch(batch_id=batch_id, created_at=utc_now(), runs=(row,)))
+        self._version += 1
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Keep the run's end on record, whatever it is, and ship what was measured so far."""
+        self.note_run("running")
+        try:
+            yield
+        except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            reason = "" if interrupted else str(error).splitlines()[0]
+            self.note_run("interrupted" if interrupted else "failed", reason)
+            self._ship_rest(error)
+            raise
+        self.note_run("complete")
+        with open_store(self.request.warehouse) as store:
+            self.spool.ship(store)
+
+    def _ship_rest(self, cause: BaseException) -> None:
+        try:
+            with open_store(self.request.warehouse, wait_s=2.0) as store:
+                self.spool.ship(store)
+        except GauntletError as error:
+            cause.add_note(f"measured so far is in the spool: {error.message}")
+            self.screen.detail("measured so far waits in the spool: gauntlet warehouse ship")
+
+    def decide(self) -> None:
+        decided = decide_step(self.request, self.screen)
+        show_decision(decided, self.screen)
+        self.spool.add(_selection_batch(self.request.run_id, decided))
+
+    def measure(self) -> int:
+        engines = build_engines(self.request, self.recipe)
+        with self.screen.step(2) as step, ExitStack() as stack:
+            with self.screen.bar() as bar:
+                least, _ = session_length(self.recipe)
+                bar.update(0, least, "both engines start")
+                for engine in engines.values():
+                    stack.callback(engine.stop)
+                    engine.launch()
+                for engine in engines.values():
+                    engine.start()
+                session = Session(
+                    run_id=self.request.run_id,
+                    recipe=self.recipe,
+                    engines=engines,
+                    seed=self.request.seed,
+                    workdir=self.request.workdir,
+                    keep=self.spool.add,
+                    progress=bar.update,
+                )
+                blocks = run_session(session, lambda _: bool(undecided(self._judge())))
+            versions = ", ".join(str(engine.endpoint.version) for engine in engines.values())
+            done = session_length(
+                self.recipe.model_copy(
+                    update={"blocks": self.recipe.blocks.model_copy(update={"min": blocks})}
+                )
+            )[0]
+            step.summary = (
+                f"{done} repetitions in {blocks} blocks A B B A, {self.request.engine}: {versions}"
+            )
+        return blocks
+
+    def _judge(self) -> list[Verdict]:
+        with open_store(self.request.warehouse) as store:
+            self.spool.ship(store)
+            return judge_rows(store, self.request.run_id, self.recipe)
+
+    def keep(self) -> None:
+        with self.screen.step(3) as step, open_store(self.request.warehouse) as store:
+            self.spool.ship(store)
+            run_id = self.request.run_id
+            counted = {
+                name: store.sql(
+                    f"SELECT count() AS n FROM {name} WHERE run_id = {{run_id: String}}",  # noqa: S608
+                    {"run_id": run_id},
+                )[0]["n"]
+                for name in ("repetitions", "requests", "eval_samples")
+            }
+            rows = ", ".join(f"{count:,} {name}" for name, count in counted.items())
+            step.summary = f"run {run_id}: {rows} in {self.request.warehouse}"
+
+    def judge(self) -> list[Verdict]:
+        with self.screen.step(4) as step:
+            verdicts = self._judge()
+            self.spool.add(verdict_batch(self.request.run_id, verdicts))
+            outcomes = [verdict.outcome for verdict in verdicts if verdict.blocking]
+            counts = {name: outcomes.count(name) for name in dict.fromkeys(sorted(outcomes))}
+            step.summary = ", ".join(f"{count} {name}" for name, count in counts.items())
+        self.screen.verdicts([v for v in verdicts if not _is_quiet(v)])
+        return verdicts
+
+    def gate(self) -> Qualification:
+        with self.screen.step(5) as step, open_store(self.request.warehouse) as store:
+            self.spool.ship(store)
+            policy = load_policy()
+            decisions = store.query("run_decisions", run_id=self.request.run_id)
+            result = evaluate(policy, decisions)
+            self.spool.add(gate_batch(self.request.run_id, result, utc_now()))
+            step.summary = self.screen.coloured(result.outcome)
+        self.screen.gates(result)
+        return result
+
+    def show(self) -> None:
+        with self.screen.step(6) as step:
+            step.summary = "[bold]make hud[/] (or gauntlet hud) shows this run in the browser"
+
+
+def _is_quiet(verdict: Verdict) -> bool:
+    """Failures of requests need a row only where there are any."""
+    return verdict.subject.startswith("requests/") and verdict.outcome == "same"
+
+
+def run_demo(request: DemoRequest, screen: Screen) -> DemoResult:
+    """Run the whole main job once.
+
+    Raises UsageError for bad options and settings, EngineError where an engine fails; what was
+    measured until then is in the warehouse, or in its spool.
+    """
+    watch = Stopwatch()
+    demo = _Demo(request, screen)
+    with demo.recorded():
+        demo.decide()
+        blocks = demo.measure()
+        demo.keep()
+        verdicts = demo.judge()
+        qualification = demo.gate()
+    demo.show()
+    return DemoResult(
+        qualification=qualification,
+        verdicts=tuple(verdicts),
+        blocks=blocks,
+        seconds=watch.seconds,
+    )
+
+
+def _run_row(
+    request: DemoRequest,
+    recipe: Recipe,
+    started_at: datetime,
+    version: int,
+    status: RunStatus,
+    reason: str,
+) -> RunRow:
+    definition = recipe.model_dump_json()
+    return RunRow(
+        run_id=request.run_id,
+        version=version,
+        recipe=recipe.name,
+        recipe_digest=digest(recipe.model_dump(mode="json")),
+        recipe_definition=definition,
+        engine_kind=request.engine,
+        gauntlet_version=__version__,
+        host=host_name(),
+        seed=request.seed,
+        status=status,
+        reason=reason,
+        started_at=started_at,
+        updated_at=utc_now(),
+    )
+
+
+def _selection_batch(run_id: str, decided: Decided) -> Batch:
+    """Put the decision on record, also where it was skipped."""
+    now = utc_now()
+    if decided.result is None:
+        subject, outcome, reason, evidence = "engine", "skipped", decided.skipped, {}
+    else:
+        counts, engine = decided.result.counts, decided.result.request.engine
+        subject = f"{engine.name} {engine.version or ''}".strip()
+        outcome = f"{counts.selected} of {counts.jobs} jobs"
+        reasons = decided.result.summary_reasons()
+        reason = "; ".join(f"{r.jobs} by {r.rule}: {r.evidence}" for r in reasons)
+        evidence = {"artifacts": str(decided.out), "changed_files": counts.changed_files}
+    row = DecisionRow(
+        decision_id=f"{run_id}/selection",
+        run_id=run_id,
+        kind="selection",
+        subject=subject,
+        outcome=outcome,
+        blocking=False,
+        reason=reason,
+        evidence=json.dumps(evidence, sort_keys=True),
+        at=now,
+    )
+    return Batch(batch_id=f"{run_id}/selection", created_at=now, decisions=(row,))

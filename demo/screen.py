@@ -1,0 +1,146 @@
+"""What the demo prints: one line per step with its time, details below, a bar on long steps."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from gauntlet.analyzer.verdicts import Verdict
+from gauntlet.core.clock import Stopwatch
+from gauntlet.release.gates import Qualification
+
+_COLOURS = {
+    "worse": "bold red",
+    "FAIL": "bold red",
+    "NOT QUALIFIED": "bold red",
+    "better": "green",
+    "same": "green",
+    "PASS": "green",
+    "QUALIFIED": "bold green",
+}
+_TITLES = ("Decide", "Measure", "Keep", "Judge", "Gate", "Show")
+
+
+class Step:
+    """One step while it runs; ``summary`` is what its line says once it is done."""
+
+    def __init__(self) -> None:
+        self.summary = ""
+
+
+class Screen:
+    """Writes steps to stdout and progress to stderr."""
+
+    def __init__(self, console: Console | None = None, progress: Console | None = None) -> None:
+        self._console = console or Console(highlight=False, soft_wrap=False)
+        self._progress = progress or Console(stderr=True)
+
+    @contextmanager
+    def step(self, number: int) -> Iterator[Step]:
+        """Time one of the six steps and print its line when it ends, however it ends."""
+        watch = Stopwatch()
+        step = Step()
+        try:
+            yield step
+        except BaseException:
+            self._line(number, step.summary or "[red]failed[/]", watch.seconds)
+            raise
+        self._line(number, step.summary, watch.seconds)
+
+    def _line(self, number: int, summary: str, seconds: float) -> None:
+        title = _TITLES[number - 1]
+        grid = Table.grid(padding=(0, 1), expand=True)
+        grid.add_column(width=10, no_wrap=True)
+        grid.add_column(ratio=1)
+        grid.add_column(justify="right", no_wrap=True)
+        grid.add_row(f"[bold]{number} {title}[/]", summary, f"[dim]{seconds:.1f} s[/]")
+        self._console.print(grid)
+
+    def detail(self, text: str, *, style: str = "") -> None:
+        """Print one line below the step that follows or ran last."""
+        self._console.print(f"           {escape(text)}", style=style or None, overflow="fold")
+
+    @contextmanager
+    def bar(self) -> Iterator["Bar"]:
+        """Show a progress bar while the block runs; it disappears afterwards."""
+        columns = (
+            TextColumn("           "),
+            BarColumn(bar_width=30),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", markup=False),
+        )
+        with Progress(*columns, console=self._progress, transient=True) as progress:
+            yield Bar(progress)
+
+    def verdicts(self, verdicts: Sequence[Verdict]) -> None:
+        """Print one row per objective."""
+        table = Table(box=None, padding=(0, 1), pad_edge=False, show_edge=False, header_style="dim")
+        table.add_column(" " * 10)
+        table.add_column("objective", no_wrap=True)
+        table.add_column("baseline", justify="right", no_wrap=True)
+        table.add_column("candidate", justify="right", no_wrap=True)
+        table.add_column("change", justify="right", no_wrap=True)
+        table.add_column("interval", justify="right", no_wrap=True)
+        table.add_column("margin", justify="right", no_wrap=True)
+        table.add_column("verdict", no_wrap=True)
+        for verdict in verdicts:
+            table.add_row("", *_cells(verdict))
+        self._console.print(table)
+        for verdict in verdicts:
+            if verdict.change is None:
+                self.detail(f"{verdict.subject}: {verdict.reason}")
+
+    def gates(self, qualification: Qualification) -> None:
+        """Print one line per gate, and the reasons of those that did not pass."""
+        for gate in qualification.gates:
+            colour = _COLOURS.get(gate.state, "yellow")
+            self._console.print(f"           [{colour}]{gate.state:12}[/] {gate.name}")
+            for reason in gate.reasons:
+                self.detail(f"             {reason}")
+
+    @staticmethod
+    def coloured(outcome: str) -> str:
+        """Mark up an outcome in its colour."""
+        return f"[{_COLOURS.get(outcome, 'yellow')}]{outcome}[/]"
+
+
+class Bar:
+    """A progress bar whose total may grow."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=1)
+
+    def update(self, done: float, total: float, what: str) -> None:
+        """Show ``done`` of ``total`` and what runs now."""
+        self._progress.update(self._task, completed=done, total=max(total, 1), description=what)
+
+
+def _cells(verdict: Verdict) -> tuple[str, ...]:
+    colour = _COLOURS.get(verdict.outcome, "yellow") if verdict.blocking else "dim"
+    subject = verdict.subject.removeprefix("load/").removeprefix("eval/").replace("/", " ")
+    digits = 2 if verdict.unit == "points" else 1
+    unit = "%" if verdict.unit == "%" else "pp"
+    change = interval = ""
+    if verdict.change is not None:
+        change = f"{verdict.change:+.{digits}f} {unit}"
+        interval = f"[{verdict.change_lower:+.{digits}f}, {verdict.change_upper:+.{digits}f}]"
+    return (
+        subject if verdict.blocking else f"{subject} (informs)",
+        _number(verdict.baseline, verdict.value_unit),
+        _number(verdict.candidate, verdict.value_unit),
+        change,
+        escape(interval),
+        f"{verdict.margin:g} {unit}",
+        f"[{colour}]{verdict.outcome}[/]",
+    )
+
+
+def _number(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.1f} {unit}" if abs(value) < 1000 else f"{value:,.0f} {unit}"
