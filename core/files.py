@@ -18,6 +18,8 @@ def write_atomic(path: Path, data: str | bytes, *, fsync: bool = False) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(descriptor, "wb") as stream:
+            # mkstemp makes the file private; what is written here is as public as any other.
+            os.fchmod(stream.fileno(), 0o666 & ~_umask())
             stream.write(raw)
             stream.flush()
             if fsync:
@@ -29,3 +31,9 @@ def write_atomic(path: Path, data: str | bytes, *, fsync: bool = False) -> Path:
         msg = f"cannot write {path}: {error.strerror or error}"
         raise InfrastructureError(msg, hint="free some space or choose another folder") from error
     return path
+
+
+def _umask() -> int:
+    value = os.umask(0)
+    os.umask(value)
+    return value

@@ -1,7 +1,7 @@
 """YAML in, typed models out; every complaint names file, line, key and remedy."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -93,7 +93,7 @@ def parse_yaml(text: str, *, file: str) -> YamlDocument:
             return YamlDocument(file, None, {})
         lines: dict[KeyPath, int] = {}
         problems: list[Problem] = []
-        _walk(node, (), lines, problems, file)
+        _Walk(file, lines, problems).visit(node, ())
         if problems:
             raise ConfigError(problems)
         # CSafeLoader inherits its constructor; the stubs of the C loader leave it untyped.
@@ -110,31 +110,41 @@ def parse_yaml(text: str, *, file: str) -> YamlDocument:
     return YamlDocument(file, value, lines)
 
 
-def _walk(
-    node: yaml.Node,
-    path: KeyPath,
-    lines: dict[KeyPath, int],
-    problems: list[Problem],
-    file: str,
-) -> None:
-    """Record the line of every key below ``node``, and complain of keys given twice."""
-    lines.setdefault(path, node.start_mark.line + 1)
-    if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            _walk(item, (*path, index), lines, problems, file)
-    elif isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
+@dataclass(slots=True)
+class _Walk:
+    """Records the line of every key, and complains of keys given twice."""
+
+    file: str
+    lines: dict[KeyPath, int]
+    problems: list[Problem]
+    seen: set[int] = field(default_factory=set)
+
+    def visit(self, node: yaml.Node, path: KeyPath) -> None:
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        if id(node) in self.seen:
+            # An alias: its keys were read at its anchor, and a few aliases of aliases would
+            # otherwise be walked millions of times.
+            return
+        self.seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            for index, item in enumerate(node.value):
+                self.visit(item, (*path, index))
+        elif isinstance(node, yaml.MappingNode):
+            self._mapping(node, path)
+
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> None:
+        names: set[str] = set()
         for key_node, value_node in node.value:
-            key = str(key_node.value)
+            name = str(key_node.value)
             line = key_node.start_mark.line + 1
-            here = (*path, key)
-            if key in seen and key != "<<":
-                problems.append(
-                    Problem(file=file, line=line, key=key_text(here), message="key given twice")
-                )
-            seen.add(key)
-            lines[here] = line
-            _walk(value_node, here, lines, problems, file)
+            here = (*path, name)
+            if name in names and name != "<<":
+                message = "key given twice"
+                problem = Problem(file=self.file, line=line, key=key_text(here), message=message)
+                self.problems.append(problem)
+            names.add(name)
+            self.lines[here] = line
+            self.visit(value_node, here)
 
 
 def load_model(path: Path, model: type[ModelT]) -> ModelT:

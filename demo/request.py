@@ -35,7 +35,7 @@ class DemoRequest:
 
 
 def engine_settings(name: str) -> Path:
-    """Path of simulator settings: ``baseline``, ``same`` (as the baseline), another built-in, a file.
+    """Path of simulator settings: ``baseline``, ``same`` (as it), another built-in, or a file.
 
     Raises UsageError where there is neither such a name nor such a file.
     """

@@ -27,7 +27,7 @@ class Session:
     engines: Mapping[Side, Engine]
     seed: int
     workdir: Path
-    keep: Callable[[Batch], None]
+    keep: Callable[[Batch], object]
     progress: Progress = lambda _done, _total, _what: None
 
 

@@ -1,0 +1,55 @@
+"""``gauntlet hud``: serve the pages on this machine."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from gauntlet.warehouse.location import warehouse_option
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True)
+@click.option("--browser/--no-browser", default=True, help="Open a browser where there is one.")
+@warehouse_option
+def hud(port: int, browser: bool, location: str) -> None:
+    """Open the pages over the warehouse in a browser (Ctrl-C ends it)."""
+    from importlib.util import find_spec
+
+    from gauntlet.core.errors import InfrastructureError, UsageError
+
+    if find_spec("streamlit") is None:
+        raise UsageError("the pages need Streamlit", hint="pip install 'gauntlet[hud]'")
+    if not _is_free(port):
+        msg = f"port {port} is taken"
+        raise InfrastructureError(msg, hint=f"choose another one: gauntlet hud --port {port + 1}")
+    click.echo(f"http://127.0.0.1:{port} shows {location}", err=True)
+    os.execv(sys.executable, _command(port, browser, location))  # noqa: S606 - no shell
+
+
+def _is_free(port: int) -> bool:
+    import socket
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def _command(port: int, browser: bool, location: str) -> list[str]:
+    flags = {
+        "server.address": "127.0.0.1",
+        "server.port": str(port),
+        "server.headless": "false" if browser and os.environ.get("DISPLAY") else "true",
+        "server.fileWatcherType": "none",
+        "browser.gatherUsageStats": "false",
+        "client.toolbarMode": "minimal",
+        "theme.base": "light",
+    }
+    app = Path(__file__).with_name("app.py")
+    options = [f"--{name}={value}" for name, value in flags.items()]
+    return [sys.executable, "-m", "streamlit", "run", str(app), *options, "--", location]

@@ -1,0 +1,98 @@
+"""Which tests a job's commands name: read from the command text, without running anything."""
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from posixpath import normpath
+
+WORKSPACE = "/vllm-workspace"
+
+# What ends one shell command inside a line of text.
+_BREAK = re.compile(r"[;\n|&]+")
+_WORD = re.compile(r"""[^\s"'()]+""")
+_FIND = re.compile(r"\bfind\s+([^\s\"'-]\S*)")
+# Options of pytest whose value is the next word and no path.
+_WITH_VALUE = frozenset({"-m", "-k", "-n", "-p", "-o", "-c", "-r", "--ignore", "--deselect"})
+_GLOB = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Paths (relative to the tree, perhaps with wildcards) that pytest gets, and those it skips."""
+
+    named: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+
+@lru_cache(maxsize=4096)
+def pytest_targets(commands: tuple[str, ...], working_dir: str | None) -> Targets:
+    """Read the pytest targets of a job's commands, resolved against its working directory."""
+    bases = [_in_tree(working_dir or WORKSPACE)]
+    named: dict[str, None] = {}
+    ignored: dict[str, None] = {}
+    for command in commands:
+        for piece in _BREAK.split(command.replace("\\\n", " ")):
+            words = _WORD.findall(piece)
+            if len(words) > 1 and words[-2] == "cd":
+                bases.append(_in_tree(words[-1], bases[-1]))
+            elif "pytest" in words:
+                _read(words[words.index("pytest") + 1 :], bases, named, ignored)
+        if "pytest" in command:
+            for folder in _FIND.findall(command):
+                named.update(_resolve(folder, bases))
+    return Targets(tuple(named), tuple(ignored))
+
+
+def _in_tree(folder: str, base: str = "") -> str:
+    """A working directory relative to the tree; "" is its root."""
+    if folder.startswith("/"):
+        base, folder = "", folder.removeprefix(WORKSPACE).strip("/")
+    path = normpath(f"{base}/{folder}".strip("/") or ".")
+    return "" if path == "." else path
+
+
+def _read(
+    words: list[str], bases: list[str], named: dict[str, None], ignored: dict[str, None]
+) -> None:
+    """Sort the words after ``pytest`` into paths that it runs and paths that it leaves out."""
+    skip = False
+    for word, before in zip(words, ["", *words], strict=False):
+        if skip:
+            skip = False
+            if before == "--ignore":
+                ignored.update(_resolve(word, bases))
+        elif word.startswith("--ignore="):
+            ignored.update(_resolve(word.partition("=")[2], bases))
+        elif word.startswith("-"):
+            skip = word in _WITH_VALUE
+        elif "$" not in word and "{" not in word:
+            named.update(_resolve(word, bases))
+
+
+def _resolve(word: str, bases: list[str]) -> dict[str, None]:
+    """Paths that a word can mean, below every directory that the commands have been in.
+
+    Scripts that commands call may change the directory themselves, so a word that begins with
+    ``tests/`` is also read from the tree's root. A reading that names nothing does no harm.
+    """
+    path = word.partition("::")[0].removeprefix(f"{WORKSPACE}/")
+    roots = [*bases, ""] if path.startswith("tests/") else bases
+    readings = (normpath(f"{base}/{path}" if base else path) for base in roots)
+    return {reading: None for reading in readings if f"{reading}/".startswith("tests/")}
+
+
+def is_glob(target: str) -> bool:
+    """Whether a target holds wildcards that the shell expands."""
+    return _GLOB.search(target) is not None
+
+
+def covers(target: str, path: str) -> bool:
+    """Whether a target is the path, a folder above it, or a wildcard that fits either."""
+    if path == target or path.startswith(f"{target}/"):
+        return True
+    if not is_glob(target):
+        return False
+    depth = target.count("/") + 1
+    head = "/".join(path.split("/")[:depth])
+    return head.count("/") + 1 == depth and fnmatchcase(head, target)

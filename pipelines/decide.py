@@ -1,0 +1,190 @@
+"""The whole decision in one call: definitions and changes in, selection and pipeline out."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from gauntlet.core.errors import InfrastructureError, Problem
+from gauntlet.core.files import write_atomic
+from gauntlet.pipelines import artifacts
+from gauntlet.pipelines.artifacts import Engine
+from gauntlet.pipelines.buildkite import render, to_yaml
+from gauntlet.pipelines.changes import ChangedFile
+from gauntlet.pipelines.definitions.files import DefinitionFiles, read_files
+from gauntlet.pipelines.definitions.job import Definitions
+from gauntlet.pipelines.definitions.loader import parse_definitions
+from gauntlet.pipelines.fleet import fleet_text, parse_fleet
+from gauntlet.pipelines.plan import Plan, fail_steps, fleet_problems, make_plan
+from gauntlet.pipelines.selection import Selection, select
+from gauntlet.pipelines.sources import CONFIG_PATH, EngineSource
+from gauntlet.pipelines.validation import step_problems, structure_problems, validate_pipeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideRequest:
+    """All that a decision depends on; two equal requests give equal bytes."""
+
+    engine: Engine
+    files: DefinitionFiles
+    changes: tuple[ChangedFile, ...]
+    nightly: bool
+    fleet: str
+
+    @classmethod
+    def from_source(
+        cls,
+        source: EngineSource,
+        changes: Sequence[ChangedFile],
+        *,
+        nightly: bool = False,
+        config: str = CONFIG_PATH,
+    ) -> "DecideRequest":
+        """Read the definitions of a source tree.
+
+        Raises UsageError for a missing folder, ConfigError for an unreadable configuration.
+        """
+        return cls(
+            engine=Engine(name=source.name, version=source.version),
+            files=read_files(source.root, config),
+            changes=tuple(changes),
+            nightly=nightly,
+            fleet=fleet_text(),
+        )
+
+    @classmethod
+    def from_parameters(cls, path: Path) -> "DecideRequest":
+        """Take up a recorded decision again. Raises ConfigError for a file that is not one."""
+        parameters = artifacts.load_parameters(path)
+        return cls(
+            engine=parameters.engine,
+            files=parameters.files(),
+            changes=parameters.changed_files(),
+            nightly=parameters.nightly,
+            fleet=parameters.fleet,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Sizes of a decision. ``jobs`` counts mirrors, ``groups`` all groups of the definitions."""
+
+    jobs: int
+    selected: int
+    groups: int
+    selected_groups: int
+    changed_files: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryReason:
+    """How many jobs run first of all by one rule, with one example of what set it off."""
+
+    rule: str
+    evidence: str
+    jobs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionResult:
+    """What was decided, from the definitions to the pipeline's text."""
+
+    request: DecideRequest
+    definitions: Definitions
+    selection: Selection
+    plan: Plan
+    problems: tuple[Problem, ...]
+    pipeline_yaml: str
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Sizes for "N of M jobs"."""
+        return Counts(
+            jobs=len(self.selection.decisions),
+            selected=len(self.selection.selected),
+            groups=len(self.definitions.groups),
+            selected_groups=len(self.plan.groups),
+            changed_files=len(self.request.changes),
+        )
+
+    @property
+    def docs_only(self) -> bool:
+        """Whether nothing runs because documentation is all that changed."""
+        return self.selection.docs_only
+
+    def summary_reasons(self) -> tuple[SummaryReason, ...]:
+        """Rules by which jobs run, most jobs first, each with its commonest evidence."""
+        evidence: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for decision in self.selection.decisions:
+            if decision.runs:
+                evidence[decision.rule][decision.evidence] += 1
+        reasons = [
+            SummaryReason(
+                rule=rule,
+                evidence=min(seen, key=lambda item: (-seen[item], item)),
+                jobs=sum(seen.values()),
+            )
+            for rule, seen in evidence.items()
+        ]
+        return tuple(sorted(reasons, key=lambda reason: (-reason.jobs, reason.rule)))
+
+    def selection_json(self) -> str:
+        """Text of selection.json."""
+        return artifacts.selection_json(self.selection, len(self.definitions.groups))
+
+    def parameters_json(self) -> str:
+        """Text of parameters.json, from which the decision can be made again anywhere."""
+        request = self.request
+        return artifacts.parameters_json(
+            engine=request.engine,
+            files=request.files,
+            changes=request.changes,
+            nightly=request.nightly,
+            fleet=request.fleet,
+        )
+
+
+def decide(request: DecideRequest) -> DecisionResult:
+    """Make a decision. Pure: the same request gives the same bytes, anywhere, offline.
+
+    Raises ConfigError where the configuration or the fleet cannot be read. Broken jobs are no
+    error: they become failing steps and are listed in ``problems``.
+    """
+    definitions = parse_definitions(request.files)
+    fleet = parse_fleet(request.fleet)
+    selection = select(definitions, request.changes, nightly=request.nightly)
+    plan = make_plan(definitions, selection, fleet)
+    # What the definitions pass on as it is (retry, tags) may still be nothing that Buildkite
+    # takes: that costs the step, not the pipeline.
+    refused = step_problems(render(plan))
+    plan = fail_steps(plan, refused)
+    pipeline = render(plan)
+    wrong = validate_pipeline(pipeline) if refused else structure_problems(pipeline)
+    if wrong:
+        msg = "the pipeline does not fit Buildkite:\n" + "\n".join(map(str, wrong))
+        raise InfrastructureError(msg, hint="this is a fault of Gauntlet: please report it")
+    return DecisionResult(
+        request=request,
+        definitions=definitions,
+        selection=selection,
+        plan=plan,
+        problems=(
+            *definitions.problems,
+            *fleet_problems(definitions, fleet),
+            *refused.values(),
+        ),
+        pipeline_yaml=to_yaml(pipeline),
+    )
+
+
+def write_artifacts(result: DecisionResult, out_dir: Path) -> tuple[Path, ...]:
+    """Write pipeline.yaml, selection.json and parameters.json, each whole; return their paths.
+
+    Raises InfrastructureError where the folder cannot be written.
+    """
+    return (
+        write_atomic(out_dir / artifacts.PIPELINE, result.pipeline_yaml),
+        write_atomic(out_dir / artifacts.SELECTION, result.selection_json()),
+        write_atomic(out_dir / artifacts.PARAMETERS, result.parameters_json()),
+    )

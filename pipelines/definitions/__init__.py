@@ -1,0 +1,1 @@
+"""The engine's own, unmodified job definitions: files, models, jobs."""

@@ -1,0 +1,47 @@
+"""Mirrors: the same job on another vendor's hardware, inheriting what it does not change."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+from gauntlet.pipelines.definitions.job import Job
+from gauntlet.pipelines.definitions.models import MirrorModel, Mirrors
+
+T = TypeVar("T")
+
+
+def mirror_jobs(parent: Job, mirrors: Mirrors | None) -> list[Job]:
+    """Derive a job for every mirror that a step declares."""
+    if mirrors is None:
+        return []
+    declared = (("amd", mirrors.amd), ("torch_nightly", mirrors.torch_nightly))
+    return [_mirror(parent, vendor, model) for vendor, model in declared if model is not None]
+
+
+def _mirror(parent: Job, vendor: str, model: MirrorModel) -> Job:
+    """Derive one mirror; it is never selected by less than its parent is."""
+    prefix = vendor.replace("_", "-")
+    sources = dict.fromkeys((*model.source_file_dependencies, *parent.source_dependencies))
+    return replace(
+        parent,
+        key=model.key or f"{prefix}-{parent.key}",
+        label=model.label or f"{prefix.upper()}: {parent.label}",
+        device=_or(model.device, parent.device),
+        # The device of the other vendor says how many it has; the parent's number is not its.
+        num_devices=model.num_devices,
+        depends_on=model.depends_on or parent.depends_on,
+        source_dependencies=tuple(sources),
+        commands=_or(model.commands, parent.commands),
+        working_dir=_or(model.working_dir, parent.working_dir),
+        timeout_in_minutes=_or(model.timeout_in_minutes, parent.timeout_in_minutes),
+        optional=_or(model.optional, parent.optional),
+        soft_fail=_or(model.soft_fail, parent.soft_fail),
+        parallelism=_or(model.parallelism, parent.parallelism),
+        env=_or(model.env, parent.env),
+        agent_tags=_or(model.agent_tags, {}),
+        no_plugin=_or(model.no_plugin, parent.no_plugin),
+        mirror_of=parent.key,
+    )
+
+
+def _or(own: T | None, inherited: T) -> T:
+    return inherited if own is None else own

@@ -1,0 +1,160 @@
+"""What a changed file means for jobs: inert files, run-all patterns, declared dependencies.
+
+All lookups are by prefix in dictionaries, so that hundreds of jobs and files stay quick.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from gauntlet.pipelines.commands import covers, is_glob, pytest_targets
+from gauntlet.pipelines.definitions.job import BrokenJob, Definitions, Job
+
+DOCUMENTATION = ("docs/*", "*.md", "mkdocs.yaml", "mkdocs.yml")
+# Files that no build or test reads. Anything that is not listed counts.
+INERT = (
+    *DOCUMENTATION,
+    ".github/ISSUE_TEMPLATE/*",
+    ".github/CODEOWNERS",
+    ".github/FUNDING.yml",
+    ".github/dependabot.yml",
+    ".gitignore",
+    ".git-blame-ignore-revs",
+    ".mailmap",
+    "CITATION.cff",
+    "DCO",
+    "LICENSE",
+    "NOTICE",
+)
+# Jobs that build what other jobs run in. They run for those, not for files.
+IMAGE_BUILDS = ("image-build*", "*-image-build", "ensure-ci-base-amd", "refresh-rocm-base-amd")
+
+
+def is_documentation(path: str) -> bool:
+    """Whether a path is documentation."""
+    return any(fnmatchcase(path, pattern) for pattern in DOCUMENTATION)
+
+
+def is_inert(path: str) -> bool:
+    """Whether a path can change no build and no test."""
+    return any(fnmatchcase(path, pattern) for pattern in INERT)
+
+
+def is_image_build(key: str) -> bool:
+    """Whether the job of this key builds an image, or checks one."""
+    return any(fnmatchcase(key, pattern) for pattern in IMAGE_BUILDS)
+
+
+def prefixes(path: str) -> Iterator[str]:
+    """Yield the path and every folder above it, longest first."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One changed file that concerns one job, and the entry by which it does."""
+
+    rule: str
+    file: str
+    entry: str
+
+
+class RunAll:
+    """The pipeline's run-all patterns: regular expressions anchored at the start of a path.
+
+    A pattern that does not compile is read as plain text, which the engine's patterns mean.
+    """
+
+    def __init__(self, include: Iterable[str], exclude: Iterable[str]) -> None:
+        self._include = [(pattern, _compiled(pattern)) for pattern in include]
+        self._exclude = [_compiled(pattern) for pattern in exclude]
+
+    def match(self, path: str) -> str | None:
+        """The pattern by which a path re-runs everything, or None."""
+        if any(pattern.match(path) for pattern in self._exclude):
+            return None
+        return next((text for text, pattern in self._include if pattern.match(path)), None)
+
+
+class Owners:
+    """Which jobs a changed file concerns, by definition, test or declared dependency."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._entries: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._excluded: dict[str, dict[str, str]] = defaultdict(dict)
+        self._files: dict[str, list[str]] = defaultdict(list)
+        self._tests = _Tests(definitions.jobs)
+        for job in definitions.jobs:
+            self._files[job.file].append(job.key)
+            for entry in job.source_dependencies:
+                if entry.startswith("!"):
+                    self._excluded[entry[1:].rstrip("/")].setdefault(job.key, entry)
+                elif entry.rstrip("/"):
+                    self._entries[entry.rstrip("/")].append((job.key, entry))
+        for broken in definitions.broken:
+            self._files[broken.file].append(broken.key)
+
+    def hits(self, path: str) -> list[tuple[str, Hit]]:
+        """Every job key that a path concerns, with the entry that says so."""
+        found = [(key, Hit("changed-definition", path, path)) for key in self._files.get(path, ())]
+        found += self._tests.hits(path)
+        excluded = self.exclusions(path)
+        seen: set[str] = set()
+        for prefix in prefixes(path):
+            for key, entry in self._entries.get(prefix, ()):
+                if key not in excluded and key not in seen:
+                    seen.add(key)
+                    found.append((key, Hit("declared-dependency", path, entry)))
+        return found
+
+    def exclusions(self, path: str) -> dict[str, str]:
+        """Jobs that refuse a path, each with the ``!`` entry by which it does."""
+        refused: dict[str, str] = {}
+        for prefix in prefixes(path):
+            for key, entry in self._excluded.get(prefix, {}).items():
+                refused.setdefault(key, entry)
+        return refused
+
+
+class _Tests:
+    """Which jobs run a test file, by the paths that their pytest commands name."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._targets = {job.key: pytest_targets(job.commands, job.working_dir) for job in jobs}
+        self._plain: dict[str, list[str]] = defaultdict(list)
+        self._globs: list[tuple[str, str]] = []
+        for key, targets in self._targets.items():
+            for target in targets.named:
+                if is_glob(target):
+                    self._globs.append((target, key))
+                else:
+                    self._plain[target].append(key)
+
+    def hits(self, path: str) -> list[tuple[str, Hit]]:
+        """Every job that runs the test file at ``path``, with what names it."""
+        if not path.startswith("tests/"):
+            return []
+        named = [(key, prefix) for prefix in prefixes(path) for key in self._plain.get(prefix, ())]
+        named += [(key, glob) for glob, key in self._globs if covers(glob, path)]
+        return [
+            (key, Hit("changed-test", path, target))
+            for key, target in named
+            if not any(covers(entry, path) for entry in self._targets[key].ignored)
+        ]
+
+
+def by_key(definitions: Definitions) -> dict[str, Job | BrokenJob]:
+    """All jobs, broken ones too, by key."""
+    jobs: list[Job | BrokenJob] = [*definitions.jobs, *definitions.broken]
+    return {job.key: job for job in jobs}
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error:
+        return re.compile(re.escape(pattern))

@@ -1,0 +1,39 @@
+"""Options and fixtures of the whole test suite."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+_TESTS = Path(__file__).parent
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden", action="store_true", help="accept the present output as the golden one"
+    )
+
+
+@pytest.fixture
+def golden(request):
+    """Compare text with ``tests/golden/<name>``, or write it there with --update-golden."""
+
+    def check(name: str, text: str) -> None:
+        path = _TESTS / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+            return
+        assert path.is_file(), f"no golden file {name}: run `make golden` and look at it"
+        assert text == path.read_bytes().decode(), f"{name} differs: `make golden` accepts it"
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of large real inputs, which is not part of the repository."""
+    folder = Path(os.environ.get("GAUNTLET_SHARED") or _TESTS.parent.parent / "shared")
+    if not (folder / "data").is_dir():
+        pytest.skip(f"no shared inputs in {folder}; set GAUNTLET_SHARED to their folder")
+    return folder
