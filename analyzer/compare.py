@@ -46,9 +46,10 @@ def judge_rows(store: Store, run_id: str, recipe: Recipe) -> list[Verdict]:
     )
 
 
-def undecided(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Blocking verdicts that more repetitions could settle."""
-    return [v for v in verdicts if v.blocking and v.outcome == "inconclusive"]
+def worth_more(verdicts: Sequence[Verdict]) -> bool:
+    """Whether more repetitions could change the outcome: something open, and nothing worse yet."""
+    outcomes = {verdict.outcome for verdict in verdicts if verdict.blocking}
+    return "inconclusive" in outcomes and "worse" not in outcomes
 
 
 def verdict_batch(run_id: str, verdicts: Sequence[Verdict], now: datetime | None = None) -> Batch:

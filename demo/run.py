@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gauntlet import __version__
-from gauntlet.analyzer.compare import judge_rows, undecided, verdict_batch
+from gauntlet.analyzer.compare import judge_rows, verdict_batch, worth_more
 from gauntlet.analyzer.verdicts import Verdict
 from gauntlet.core.clock import Stopwatch, utc_now
 from gauntlet.core.errors import GauntletError
@@ -104,7 +104,7 @@ class _Demo:
                     keep=self.spool.add,
                     progress=bar.update,
                 )
-                blocks = run_session(session, lambda _: bool(undecided(self._judge())))
+                blocks = run_session(session, lambda _: worth_more(self._judge()))
             versions = ", ".join(str(engine.endpoint.version) for engine in engines.values())
             done = session_length(
                 self.recipe.model_copy(

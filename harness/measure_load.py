@@ -58,7 +58,9 @@ def measure_load(measurement: Measurement, workload: RandomWorkload | TraceWorkl
     endpoint = measurement.engine.endpoint
     target = Target(endpoint.host, endpoint.port)
     planned = plan_requests(workload, model=endpoint.model, seed=measurement.pair_seed)
-    _warm_up(target, workload, endpoint.model, measurement.pair_seed)
+    if measurement.slot.pair == 0:
+        # Later turns find a warm engine; each has prompts of its own, so nothing else warms.
+        _warm_up(target, workload, endpoint.model, measurement.pair_seed)
     started_at = utc_now()
     if isinstance(workload, RandomWorkload):
         work = closed_loop(target, planned, workload.concurrency, workload.deadlines)

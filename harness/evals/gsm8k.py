@@ -13,6 +13,8 @@ from gauntlet.core.errors import UsageError
 from gauntlet.core.files import write_atomic
 from gauntlet.core.proc import CommandError, run
 from gauntlet.harness.engines.launch import Endpoint
+from gauntlet.harness.evals import lm_eval_worker
+from gauntlet.harness.evals.lm_eval_worker import WorkerRequest
 from gauntlet.harness.evals.samples import Sample
 from gauntlet.perf_eval.jsonl import dump_jsonl
 from gauntlet.perf_eval.questions import WordProblem
@@ -93,9 +95,18 @@ def ask_word_problems(
     data = write_atomic(workdir / "questions.jsonl", dump_jsonl(problems))
     definition = json.dumps(task_definition(data.resolve(), task.max_tokens))
     write_atomic(workdir / "tasks" / f"{_TASK}.yaml", definition)  # JSON is YAML
+    samples = workdir / "samples.jsonl"
+    request = WorkerRequest(
+        task=_TASK,
+        task_folder=str(workdir / "tasks"),
+        model_arguments=_model_arguments(endpoint, task),
+        seed=seed,
+        samples=str(samples),
+    )
+    request_file = write_atomic(workdir / "request.json", request.model_dump_json())
     try:
         run(
-            _command(endpoint, task, workdir, seed),
+            [sys.executable, "-m", lm_eval_worker.__name__, str(request_file)],
             timeout=task.timeout_s,
             env=_environment(workdir),
             supervised=True,
@@ -113,22 +124,18 @@ def ask_word_problems(
             )
             for problem in problems
         ]
-    return _read_samples(workdir / "out", problems)
+    return _read_samples(samples, problems)
 
 
-def _command(endpoint: Endpoint, task: Gsm8kEval, workdir: Path, seed: int) -> list[str]:
-    model_arguments = {
+def _model_arguments(endpoint: Endpoint, task: Gsm8kEval) -> dict[str, str | int | None]:
+    return {
         "model": endpoint.model,
         "base_url": f"{endpoint.base_url}/v1/completions",
-        "tokenizer_backend": "None",
+        "tokenizer_backend": None,
+        "tokenized_requests": False,
         "num_concurrent": task.concurrency,
         "max_retries": 1,
     }
-    joined = ",".join(f"{key}={value}" for key, value in model_arguments.items())
-    command = [sys.executable, "-m", "lm_eval", "run", "--model", "local-completions"]
-    command += ["--model_args", joined, "--tasks", _TASK, "--include_path", str(workdir / "tasks")]
-    command += ["--log_samples", "--output_path", str(workdir / "out"), "--batch_size", "1"]
-    return [*command, "--seed", str(seed)]
 
 
 def _environment(workdir: Path) -> dict[str, str]:
@@ -151,9 +158,8 @@ def _first_api_error(error: CommandError) -> str:
     return text.strip()[:300]
 
 
-def _read_samples(out: Path, problems: Sequence[WordProblem]) -> list[Sample]:
-    files = sorted(out.rglob(f"samples_{_TASK}_*.jsonl"))
-    rows = [json.loads(line) for line in files[-1].read_text().splitlines()] if files else []
+def _read_samples(path: Path, problems: Sequence[WordProblem]) -> list[Sample]:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     by_document = {int(row["doc_id"]): row for row in rows if row["filter"] == _FILTER}
     samples = []
     for number, problem in enumerate(problems):
