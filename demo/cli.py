@@ -1,12 +1,16 @@
 """``gauntlet demo``: the whole main job in one command."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gauntlet.core.errors import ExitCode
 from gauntlet.warehouse.location import warehouse_option
+
+if TYPE_CHECKING:
+    from gauntlet.demo.request import DemoRequest
+_READY_TIMEOUT_S = {"simulator": 20.0, "vllm": 300.0}
 
 
 @click.command()
@@ -28,6 +32,11 @@ from gauntlet.warehouse.location import warehouse_option
 @click.option("--model", type=click.Path(path_type=Path), default=Path(".cache/tiny-model"))
 @click.option("--engine-arg", "engine_args", multiple=True, help="vLLM: argument of both sides.")
 @click.option("--candidate-arg", "candidate_args", multiple=True, help="vLLM: of the candidate.")
+@click.option(
+    "--ready-timeout",
+    type=click.FloatRange(1, 3600),
+    help="Seconds for an engine to become healthy.  [default: 20, vllm: 300]",
+)
 @click.option("--runs", type=click.Path(path_type=Path), default=Path(".gauntlet/runs"))
 @click.option("--cache", type=click.Path(path_type=Path), default=Path(".cache"))
 @warehouse_option
@@ -47,18 +56,20 @@ def demo(location: str, **options: Any) -> int:  # noqa: ANN401 - click's option
     return int(ExitCode.OK if result.qualification.qualified else ExitCode.NOT_QUALIFIED)
 
 
-def _request(location: str, options: dict[str, Any]) -> "Any":  # noqa: ANN401
+def _request(location: str, options: dict[str, Any]) -> "DemoRequest":
     from gauntlet.core.ids import new_run_id
     from gauntlet.demo.request import DemoRequest, engine_settings
 
     run_id = new_run_id()
     runs = options.pop("runs")
     baseline, candidate = options.pop("baseline"), options.pop("candidate")
+    ready_timeout_s = options.pop("ready_timeout") or _READY_TIMEOUT_S[options["engine"]]
     return DemoRequest(
         run_id=run_id,
         baseline=engine_settings(baseline),
         candidate=engine_settings(baseline if candidate == "same" else candidate),
         warehouse=location,
         workdir=runs / run_id,
+        ready_timeout_s=ready_timeout_s,
         **options,
     )

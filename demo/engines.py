@@ -9,6 +9,7 @@ from gauntlet.harness.engines.simulator import simulator_launch
 from gauntlet.harness.engines.vllm import vllm_launch
 from gauntlet.harness.measure_eval import tool_tasks, word_problems
 from gauntlet.harness.schedule import Side
+from gauntlet.harness.simulator.config import load_config
 from gauntlet.perf_eval.jsonl import dump_jsonl
 from gauntlet.perf_eval.recipe import Gsm8kEval, Recipe
 
@@ -26,13 +27,19 @@ def build_engines(request: DemoRequest, recipe: Recipe) -> dict[Side, Engine]:
         }
         specs = {
             side: vllm_launch(
-                request.engine_venv, request.model, side=side, arguments=arguments[side]
+                request.engine_venv,
+                request.model,
+                side=side,
+                arguments=arguments[side],
+                ready_timeout_s=request.ready_timeout_s,
             )
             for side in sides
         }
     else:
-        knowledge = _write_knowledge(recipe, request.workdir)
         settings = {"baseline": request.baseline, "candidate": request.candidate}
+        for path in settings.values():
+            load_config(path)  # a mistake in it is a ConfigError here, not an engine that died
+        knowledge = _write_knowledge(recipe, request.workdir)
         specs = {
             # Seeds differ by side: two builds share no noise.
             side: simulator_launch(
@@ -41,6 +48,7 @@ def build_engines(request: DemoRequest, recipe: Recipe) -> dict[Side, Engine]:
                 side=side,
                 seed=2 * request.seed + offset,
                 knowledge=knowledge,
+                ready_timeout_s=request.ready_timeout_s,
             )
             for offset, side in enumerate(sides)
         }

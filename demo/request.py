@@ -32,6 +32,7 @@ class DemoRequest:
     model: Path
     engine_args: tuple[str, ...]
     candidate_args: tuple[str, ...]
+    ready_timeout_s: float
 
 
 def engine_settings(name: str) -> Path:

@@ -4,14 +4,14 @@ Both are driven by the same client library with the same SQL. chDB allows one pr
 so a store is opened for a piece of work and closed again; an open waits for its turn.
 """
 
-import logging
+import fcntl
 import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError
@@ -22,8 +22,6 @@ from gauntlet.warehouse.records import TABLES, Batch, Row
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
-_LOGGER = logging.getLogger(__name__)
-_LOCKED = "Cannot lock file"
 # Syntax, unknown identifier, function, table or setting: the statement is wrong, not the store.
 _STATEMENT_ERRORS = re.compile(r"Code: (36|42|46|47|60|62|115|456)\b")
 _LEDGER = """CREATE TABLE IF NOT EXISTS schema_migrations
@@ -34,8 +32,9 @@ ENGINE = MergeTree ORDER BY number"""
 class Store:
     """An open warehouse; use as a context manager."""
 
-    def __init__(self, client: "Client", location: str) -> None:
+    def __init__(self, client: "Client", location: str, lock: IO[bytes] | None = None) -> None:
         self._client = client
+        self._lock = lock
         self.location = location
 
     def __enter__(self) -> Self:
@@ -52,6 +51,8 @@ class Store:
     def close(self) -> None:
         """Release the store, so that another process may open it."""
         self._client.close()
+        if self._lock is not None:
+            self._lock.close()
 
     def applied(self) -> list[int]:
         """Numbers of the migrations that this store has."""
@@ -150,7 +151,8 @@ def open_store(location: str, *, wait_s: float = 15.0) -> Store:
         except Exception as error:
             raise ExternalServiceError(f"no ClickHouse server at {location}: {error}") from error
     else:
-        store = Store(_embedded(Path(location).resolve(), wait_s), location)
+        client, lock = _embedded(Path(location).resolve(), wait_s)
+        store = Store(client, location, lock)
     try:
         store.migrate()
     except BaseException:
@@ -159,27 +161,45 @@ def open_store(location: str, *, wait_s: float = 15.0) -> Store:
     return store
 
 
-def _embedded(folder: Path, wait_s: float) -> "Client":
+def _embedded(folder: Path, wait_s: float) -> tuple["Client", IO[bytes]]:
+    """Open the folder once it is ours; the returned lock must stay open as long as the client."""
     import clickhouse_connect
 
+    lock = _lock(folder, wait_s)
+    try:
+        return clickhouse_connect.get_client(interface="chdb", path=str(folder)), lock
+    except ImportError as error:
+        lock.close()
+        msg = "the embedded warehouse needs chDB"
+        raise UsageError(msg, hint="pip install 'gauntlet[embedded]'") from error
+    except Exception as error:
+        lock.close()
+        msg = f"cannot open the warehouse {folder}: {str(error).splitlines()[0]}"
+        hint = "is another program using this folder, or is it no warehouse?"
+        raise InfrastructureError(msg, hint=hint) from error
+
+
+def _lock(folder: Path, wait_s: float) -> IO[bytes]:
+    """Take the folder's lock, which ends with its process, however that ends.
+
+    A lock of our own, because chDB reports a held one only on the process's standard error.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stream = folder.with_name(f"{folder.name}.lock").open("ab")
+    except OSError as error:
+        msg = f"cannot open the warehouse {folder}: {error.strerror}"
+        raise InfrastructureError(msg) from error
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            return clickhouse_connect.get_client(interface="chdb", path=str(folder))
-        except ImportError as error:
-            msg = "the embedded warehouse needs chDB"
-            raise UsageError(msg, hint="pip install 'gauntlet[embedded]'") from error
-        except OSError as error:
-            msg = f"cannot open the warehouse {folder}: {error.strerror}"
-            raise InfrastructureError(msg) from error
-        except Exception as error:
-            if _LOCKED not in str(error):
-                msg = f"cannot open the warehouse {folder}: {str(error).splitlines()[0]}"
-                raise InfrastructureError(msg) from error
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
             if time.monotonic() > deadline:
+                stream.close()
                 msg = f"the warehouse {folder} is in use by another process"
                 hint = "wait for the other command, or choose another folder"
                 raise InfrastructureError(msg, hint=hint) from error
-        _LOGGER.info("the warehouse is in use; waiting for it")
-        time.sleep(0.2)
+            time.sleep(0.1)
+        else:
+            return stream

@@ -11,7 +11,6 @@ from gauntlet.harness.engines.launch import LaunchSpec
 # Else a server asks hubs and telemetry hosts at start, and hangs where there is no way out.
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 _CPU = {"VLLM_TARGET_DEVICE": "cpu", "VLLM_CPU_KVCACHE_SPACE": "1"}
-_READY_TIMEOUT_S = 300.0
 
 
 def vllm_launch(
@@ -21,6 +20,7 @@ def vllm_launch(
     side: str,
     arguments: Sequence[str] = (),
     cpu: bool = True,
+    ready_timeout_s: float = 300.0,
     commit: str | None = None,
 ) -> LaunchSpec:
     """Describe ``vllm serve`` of the virtual environment ``environment`` on a local model.
@@ -42,7 +42,7 @@ def vllm_launch(
         argv=tuple(argv),
         env={**os.environ, **_OFFLINE, **(_CPU if cpu else {})},
         port=port,
-        ready_timeout_s=_READY_TIMEOUT_S,
+        ready_timeout_s=ready_timeout_s,
         commit=commit,
         configuration=f"{side}: {' '.join(argv)}",
     )

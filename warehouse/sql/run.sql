@@ -6,8 +6,7 @@ SELECT
     argMax(engine_kind, version) AS engine_kind,
     argMax(status, version) AS status,
     argMax(reason, version) AS reason,
-    any(seed) AS seed,
-    max(version) AS version
+    any(seed) AS seed
 FROM runs
 WHERE run_id = {run_id: String}
 GROUP BY run_id

@@ -1,0 +1,133 @@
+"""Makers of rows with sensible defaults; a test names only what it is about."""
+
+from datetime import UTC, datetime, timedelta
+
+from gauntlet.warehouse.records import (
+    Batch,
+    DecisionRow,
+    EvalSampleRow,
+    MetricRow,
+    RepetitionRow,
+    RequestRow,
+    RunRow,
+)
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def run_row(run_id="r1", **changes):
+    fields = {
+        "run_id": run_id,
+        "version": 0,
+        "recipe": "smoke",
+        "recipe_digest": "d",
+        "recipe_definition": "{}",
+        "engine_kind": "simulator",
+        "gauntlet_version": "0.1.0",
+        "host": "host",
+        "seed": 1,
+        "status": "running",
+        "started_at": NOON,
+        "updated_at": NOON,
+    }
+    return RunRow(**{**fields, **changes})
+
+
+def repetition_row(run_id="r1", workload="random", pair=0, side="baseline", **changes):
+    fields = {
+        "run_id": run_id,
+        "repetition_id": f"{run_id}/{workload}/{pair}/{side}",
+        "side": side,
+        "workload": workload,
+        "kind": "load",
+        "pair": pair,
+        "position": 2 * pair + (side == "candidate"),
+        "status": "valid",
+        "config_fp": "same",
+        "engine_kind": "simulator",
+        "engine_version": "v",
+        "model": "m",
+        "host": "host",
+        "client": "gauntlet-load",
+        "client_version": "0.1.0",
+        "dataset_digest": "dd",
+        "seed": 1,
+        "started_at": NOON + timedelta(seconds=pair),
+        "ended_at": NOON + timedelta(seconds=pair + 1),
+        "completed": 40,
+        "failed": 0,
+    }
+    return RepetitionRow(**{**fields, **changes})
+
+
+def metric_row(run_id="r1", workload="random", pair=0, side="baseline", **changes):
+    fields = {
+        "run_id": run_id,
+        "repetition_id": f"{run_id}/{workload}/{pair}/{side}",
+        "side": side,
+        "workload": workload,
+        "pair": pair,
+        "metric": "tpot_ms",
+        "statistic": "p50",
+        "value": 10.0,
+        "unit": "ms",
+        "direction": "lower",
+        "n": 40,
+    }
+    return MetricRow(**{**fields, **changes})
+
+
+def request_row(run_id="r1", workload="random", pair=0, side="baseline", index=0, **changes):
+    fields = {
+        "run_id": run_id,
+        "repetition_id": f"{run_id}/{workload}/{pair}/{side}",
+        "side": side,
+        "workload": workload,
+        "pair": pair,
+        "request_index": index,
+        "status": "ok",
+        "sent_ms": 1.0,
+        "ttft_ms": 20.0 + index,
+        "tpot_ms": 10.0,
+        "e2e_ms": 300.0,
+    }
+    return RequestRow(**{**fields, **changes})
+
+
+def sample_row(run_id="r1", task="gsm8k", side="baseline", item="q1", **changes):
+    fields = {
+        "run_id": run_id,
+        "repetition_id": f"{run_id}/{task}/0/{side}",
+        "side": side,
+        "task": task,
+        "item_id": item,
+        "pair": 0,
+        "status": "scored",
+        "score": 1.0,
+        "answer": "18",
+        "expected": "18",
+    }
+    return EvalSampleRow(**{**fields, **changes})
+
+
+def decision_row(run_id="r1", kind="verdict", subject="load/random/tpot_ms/p50", **changes):
+    fields = {
+        "decision_id": f"{run_id}/{kind}/{subject}",
+        "run_id": run_id,
+        "kind": kind,
+        "subject": subject,
+        "outcome": "same",
+        "blocking": True,
+        "reason": "why",
+        "evidence": "{}",
+        "at": NOON,
+    }
+    return DecisionRow(**{**fields, **changes})
+
+
+def batch(batch_id="b1", **rows):
+    return Batch(
+        batch_id=batch_id,
+        created_at=NOON,
+        **{name: tuple(found) for name, found in rows.items()},
+    )

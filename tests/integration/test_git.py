@@ -1,0 +1,61 @@
+import subprocess
+
+import pytest
+
+from gauntlet.core.errors import UsageError
+from gauntlet.core.git import head_commit, name_status
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+    def git(*arguments):
+        subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-C", str(tmp_path), *arguments],
+            check=True,
+            capture_output=True,
+        )
+
+    git("init", "-q", "-b", "main")
+    for name in ("keep.py", "gone.py", "moved.py"):
+        (tmp_path / name).write_text(f"{name}\n" * 20)
+    git("add", ".")
+    git("commit", "-qm", "one")
+    (tmp_path / "gone.py").unlink()
+    (tmp_path / "keep.py").write_text("changed\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "moved.py").rename(tmp_path / "docs" / "moved.md")
+    (tmp_path / 'odd "ä\tname').write_text("new\n")
+    git("add", ".")
+    git("commit", "-qm", "two")
+    return tmp_path
+
+
+def test_both_sides_of_renames_deletions_and_odd_names(repository):
+    entries = {(e.status, e.path, e.old_path) for e in name_status(repository, "HEAD~1..HEAD")}
+    assert entries == {
+        ("M", "keep.py", None),
+        ("D", "gone.py", None),
+        ("R", "docs/moved.md", "moved.py"),
+        ("A", 'odd "ä\tname', None),
+    }
+
+
+def test_reading_leaves_the_checkout_as_it_was(repository):
+    before = {p: p.stat().st_mtime_ns for p in (repository / ".git").iterdir()}
+    assert len(head_commit(repository)) == 40
+    name_status(repository, "HEAD~1...HEAD")
+    assert {p: p.stat().st_mtime_ns for p in (repository / ".git").iterdir()} == before
+
+
+@pytest.mark.parametrize("revisions", ["nope..HEAD", "HEAD", "--output=x..y"])
+def test_a_range_that_is_none_is_a_usage_error(repository, revisions):
+    with pytest.raises(UsageError):
+        name_status(repository, revisions)
+
+
+def test_a_folder_that_is_no_repository(tmp_path):
+    with pytest.raises(UsageError, match="not a git repository"):
+        head_commit(tmp_path)

@@ -1,0 +1,123 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from gauntlet.core.errors import InfrastructureError
+from gauntlet.core.proc import CommandError, Service, run
+from integration.processes import MARK, describe, marked, wait_gone
+
+PYTHON = sys.executable
+
+
+@pytest.fixture
+def mark():
+    name = uuid.uuid4().hex
+    yield name
+    for pid in marked(name):
+        os.kill(pid, signal.SIGKILL)
+
+
+def environment(mark):
+    return {**os.environ, MARK: mark}
+
+
+def wait_until(condition, within_s=10.0):
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
+def test_run_returns_what_was_written_and_the_status():
+    result = run([PYTHON, "-c", "import sys; print('out'); sys.stderr.write('err')"], timeout=20)
+    assert (result.stdout, result.stderr, result.returncode) == ("out\n", "err", 0)
+    assert not result.truncated
+
+
+def test_a_failing_command_names_itself_its_status_and_its_last_words():
+    with pytest.raises(CommandError, match=r"exit status 3\nboom") as caught:
+        run([PYTHON, "-c", "import sys; sys.exit(print('boom', file=sys.stderr) or 3)"], timeout=20)
+    assert caught.value.result.returncode == 3
+    assert run([PYTHON, "-c", "exit(3)"], timeout=20, check=False).returncode == 3
+
+
+def test_output_is_bounded():
+    result = run([PYTHON, "-c", "print('x' * 10_000_000)"], timeout=30, limit=1000)
+    assert len(result.stdout) == 1000
+    assert result.truncated
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_a_timeout_kills_the_whole_group(mark, supervised):
+    nap = "import time; time.sleep(60)"
+    child = f"import subprocess; subprocess.Popen([{PYTHON!r}, '-c', {nap!r}]).wait()"
+    with pytest.raises(CommandError, match="killed"):
+        run([PYTHON, "-c", child], timeout=1.5, env=environment(mark), supervised=supervised)
+    assert not (left := wait_gone(mark, 5)), describe(left)
+
+
+def test_a_command_that_is_not_there():
+    with pytest.raises(CommandError, match="cannot run no-such-program"):
+        run(["no-such-program"], timeout=5)
+    with pytest.raises(CommandError, match="127"):
+        run(["no-such-program"], timeout=5, supervised=True)
+
+
+def test_a_service_passes_on_its_status_and_its_log(tmp_path):
+    service = Service([PYTHON, "-c", "print('said'); exit(7)"], log=tmp_path / "log")
+    wait_until(lambda: service.returncode is not None)
+    assert service.returncode == 7
+    assert service.log_tail() == "said"
+    assert service.stop() == 7
+
+
+def test_stopping_a_service_stops_daemons_that_left_its_group(tmp_path, mark):
+    daemon = "import os, time\nif os.fork() == 0:\n os.setsid()\n time.sleep(60)\ntime.sleep(60)"
+    with Service([PYTHON, "-c", daemon], log=tmp_path / "log", env=environment(mark)):
+        wait_until(lambda: len(marked(mark)) == 3)
+    assert not (left := wait_gone(mark, 5)), describe(left)
+
+
+def test_a_service_that_ignores_term_is_killed_after_the_grace(tmp_path):
+    deaf = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print('deaf', flush=True); time.sleep(60)"
+    )
+    service = Service([PYTHON, "-c", deaf], log=tmp_path / "log", grace=0.3)
+    wait_until(lambda: "deaf" in service.log_tail())
+    assert service.stop() == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("victim", ["owner", "supervisor"])
+def test_nothing_outlives_its_owner(tmp_path, mark, number, victim):
+    code = (
+        "import sys, time; from pathlib import Path; from gauntlet.core.proc import Service\n"
+        "nap = [sys.executable, '-c', 'import time; time.sleep(60)']\n"
+        f"s = Service(nap, log=Path({str(tmp_path / 'log')!r}))\n"
+        "print(s._process.pid, flush=True); time.sleep(60)"
+    )
+    owner = subprocess.Popen(
+        [PYTHON, "-c", code], env=environment(mark), stdout=subprocess.PIPE, text=True
+    )
+    with owner:
+        supervisor = int(owner.stdout.readline())
+        wait_until(lambda: len(marked(mark)) == 3)
+        os.kill(owner.pid if victim == "owner" else supervisor, number)
+        try:
+            wait_until(lambda: len(marked(mark)) <= (0 if victim == "owner" else 1))
+        finally:
+            owner.kill()
+    assert not (left := wait_gone(mark, 5)), describe(left)
+
+
+def test_a_log_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InfrastructureError, match="cannot write the log"):
+        Service([PYTHON, "-c", "pass"], log=Path(tmp_path / "file" / "log"))

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as reference
+
+from gauntlet.analyzer.stats import holm, more_failures, paired_mean, paired_share
+
+
+def test_the_paired_interval_is_student_s():
+    values = [0.01, 0.03, -0.01, 0.02]
+    found = paired_mean(values, 0.025)
+    expected = reference.ttest_1samp(values, 0, alternative="two-sided")
+    low, high = expected.confidence_interval(0.95)
+    assert (found.lower, found.upper) == (pytest.approx(low), pytest.approx(high))
+    one_sided = reference.ttest_1samp(values, 0, alternative="greater")
+    assert found.p_value == pytest.approx(one_sided.pvalue)
+
+
+def test_no_variance_leaves_the_point():
+    found = paired_mean([0.05, 0.05, 0.05], 0.01)
+    assert (found.lower, found.upper) == (pytest.approx(0.05), pytest.approx(0.05))
+    assert found.p_value == pytest.approx(0.0)
+    assert found.lower <= found.upper
+    assert paired_mean([0.0, 0.0], 0.01).p_value == 1.0
+    with pytest.raises(ValueError, match="two pairs"):
+        paired_mean([0.1], 0.01)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=12), st.floats(-1, 1))
+def test_a_shift_moves_the_interval_and_a_sign_mirrors_it(values, shift):
+    found = paired_mean(values, 0.05)
+    moved = paired_mean([value + shift for value in values], 0.05)
+    assert moved.upper - found.upper == pytest.approx(shift, abs=1e-6)
+    mirrored = paired_mean([-value for value in values], 0.05)
+    assert mirrored.lower == pytest.approx(-found.upper, abs=1e-9)
+
+
+def test_coverage_of_the_paired_interval():
+    rng = np.random.default_rng(1)
+    outside = sum(
+        not found.lower <= 0.02 <= found.upper
+        for found in (paired_mean(rng.normal(0.02, 0.01, 4).tolist(), 0.025) for _ in range(4000))
+    )
+    assert 0.04 < outside / 4000 < 0.06
+
+
+def test_no_differing_answer_still_has_an_upper_bound():
+    z = reference.norm.ppf(0.975)
+    found = paired_share(0, 0, 400, 0.025)
+    assert found.upper == pytest.approx(z**2 / (400 + z**2), rel=1e-6)
+    assert found.lower == pytest.approx(-found.upper)
+    assert found.p_value == 1.0
+
+
+def test_mcnemar_is_exact():
+    assert paired_share(10, 2, 100, 0.05).p_value == pytest.approx(
+        reference.binomtest(10, 12, 0.5, alternative="greater").pvalue
+    )
+    assert paired_share(5, 0, 5, 0.05).upper == 1.0
+
+
+@given(st.integers(0, 40), st.integers(0, 40), st.integers(80, 400))
+def test_score_intervals_hold_the_estimate_and_mirror(losses, gains, n):
+    found, mirrored = paired_share(losses, gains, n, 0.05), paired_share(gains, losses, n, 0.05)
+    assert -1 <= found.lower <= found.effect <= found.upper <= 1
+    assert found.upper == pytest.approx(-mirrored.lower, abs=1e-6)
+
+
+def test_coverage_of_the_score_interval():
+    rng = np.random.default_rng(2)
+    outside = 0
+    for _ in range(1500):
+        differ = rng.multinomial(300, [0.06, 0.02, 0.92])
+        found = paired_share(int(differ[0]), int(differ[1]), 300, 0.025)
+        outside += not found.lower <= 0.04 <= found.upper
+    assert 0.03 < outside / 1500 < 0.07
+
+
+def test_impossible_counts_are_refused():
+    for counts in ((-1, 0, 5), (3, 3, 5), (0, 0, 0)):
+        with pytest.raises(ValueError, match="impossible"):
+            paired_share(*counts, 0.05)
+
+
+def test_failures_use_fisher():
+    assert more_failures((0, 100), (0, 100)) == 1.0
+    assert more_failures((10, 100), (0, 100)) < 0.001
+    assert more_failures((0, 100), (10, 100)) == 1.0
+
+
+def test_holm_steps_down_and_stays_monotone():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
