@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ENGINE ?= simulator
 ARGS ?=
 
-.PHONY: help demo hud test test-engine engine check check-full lint types layers spelling format lock golden clean
+.PHONY: help venv demo hud test test-engine engine check check-full lint types layers spelling format lock golden clean
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 

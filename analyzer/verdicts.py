@@ -84,11 +84,11 @@ def _decide_one(finding: Finding, adjusted_p: float | None, alpha: float) -> Ver
     p_value = estimate.p_value if adjusted_p is None else adjusted_p
     outcome = _outcome(estimate, finding.margin, p_value, alpha)
     sign = -1.0 if finding.higher_is_better else 1.0
-    low, high = sorted((sign * estimate.lower, sign * estimate.upper))
+    low, high = sorted((sign * estimate.lower + 0.0, sign * estimate.upper + 0.0))
     verdict = replace(
         blank,
         outcome=outcome,
-        change=sign * estimate.effect,
+        change=sign * estimate.effect + 0.0,  # no minus before zero
         change_lower=low,
         change_upper=high,
         adjusted_p=p_value,
@@ -126,3 +126,18 @@ def _p_text(p_value: float | None) -> str:
     if p_value is None:
         return "unknown"
     return "< 0.0001" if p_value < 0.0001 else f"= {p_value:.4f}"
+
+
+_METRIC_LABELS = {
+    "ttft_ms": "TTFT",
+    "tpot_ms": "TPOT",
+    "e2e_ms": "E2EL",
+    "output_tokens_per_s": "tokens/s",
+}
+
+
+def objective_label(subject: str) -> str:
+    """A subject as people read it: ``load/random/tpot_ms/p50`` is ``random TPOT p50``."""
+    kind, _, rest = subject.partition("/")
+    parts = [_METRIC_LABELS.get(part, part) for part in rest.split("/") if part != "total"]
+    return " ".join([*parts, "requests"] if kind == "requests" else parts)

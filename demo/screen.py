@@ -5,10 +5,12 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
-from gauntlet.analyzer.verdicts import Verdict
+from gauntlet.analyzer.verdicts import Verdict, objective_label
 from gauntlet.core.clock import Stopwatch
 from gauntlet.release.gates import Qualification
 
@@ -60,8 +62,8 @@ class Screen:
         self._console.print(grid)
 
     def detail(self, text: str, *, style: str = "") -> None:
-        """Print one line below the step that follows or ran last."""
-        self._console.print(f"           {escape(text)}", style=style or None, overflow="fold")
+        """Print one line below the step that ran last; a long one is folded under itself."""
+        self._console.print(Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, 11)))
 
     @contextmanager
     def bar(self) -> Iterator["Bar"]:
@@ -78,14 +80,11 @@ class Screen:
 
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Print one row per objective."""
-        table = Table(box=None, padding=(0, 1), pad_edge=False, show_edge=False, header_style="dim")
-        table.add_column(" " * 10)
+        table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+        table.add_column(" ")
         table.add_column("objective", no_wrap=True)
-        table.add_column("baseline", justify="right", no_wrap=True)
-        table.add_column("candidate", justify="right", no_wrap=True)
-        table.add_column("change", justify="right", no_wrap=True)
-        table.add_column("interval", justify="right", no_wrap=True)
-        table.add_column("margin", justify="right", no_wrap=True)
+        for name in ("baseline", "candidate", "change", "interval"):
+            table.add_column(name, justify="right", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
         for verdict in verdicts:
             table.add_row("", *_cells(verdict))
@@ -100,7 +99,7 @@ class Screen:
             colour = _COLOURS.get(gate.state, "yellow")
             self._console.print(f"           [{colour}]{gate.state:12}[/] {gate.name}")
             for reason in gate.reasons:
-                self.detail(f"             {reason}")
+                self.detail(f"  {reason}")
 
     @staticmethod
     def coloured(outcome: str) -> str:
@@ -122,25 +121,24 @@ class Bar:
 
 def _cells(verdict: Verdict) -> tuple[str, ...]:
     colour = _COLOURS.get(verdict.outcome, "yellow") if verdict.blocking else "dim"
-    subject = verdict.subject.removeprefix("load/").removeprefix("eval/").replace("/", " ")
-    digits = 2 if verdict.unit == "points" else 1
     unit = "%" if verdict.unit == "%" else "pp"
     change = interval = ""
     if verdict.change is not None:
-        change = f"{verdict.change:+.{digits}f} {unit}"
-        interval = f"[{verdict.change_lower:+.{digits}f}, {verdict.change_upper:+.{digits}f}]"
+        change = f"{verdict.change:+.1f} {unit}"
+        interval = f"[{verdict.change_lower:+.1f}, {verdict.change_upper:+.1f}]"
+    label = objective_label(verdict.subject)
     return (
-        subject if verdict.blocking else f"{subject} (informs)",
+        label if verdict.blocking else f"[dim]{label}[/]",
         _number(verdict.baseline, verdict.value_unit),
         _number(verdict.candidate, verdict.value_unit),
         change,
         escape(interval),
-        f"{verdict.margin:g} {unit}",
-        f"[{colour}]{verdict.outcome}[/]",
+        f"[{colour}]{verdict.outcome}[/]" if verdict.blocking else f"[dim]({verdict.outcome})[/]",
     )
 
 
 def _number(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
-    return f"{value:.1f} {unit}" if abs(value) < 1000 else f"{value:,.0f} {unit}"
+    short = unit.replace("tokens/s", "t/s")
+    return f"{value:.1f} {short}" if abs(value) < 1000 else f"{value:,.0f} {short}"

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from gauntlet.analyzer.verdicts import objective_label
 from gauntlet.core.errors import GauntletError
 from gauntlet.hud import charts
 from gauntlet.hud.data import RunPage, by_severity, changed_answers, load_run, load_runs
@@ -96,14 +97,14 @@ def _verdicts(page: RunPage) -> None:
     stopped = table[table["blocking"] & ~table["outcome"].isin(["same", "better"])]
     for row in stopped.to_dict("records"):
         st.markdown(
-            f":red[**{charts.short_subject(row['subject'])}**] is {row['outcome']}: {row['reason']}"
+            f":red[**{objective_label(row['subject'])}**] is {row['outcome']}: {row['reason']}"
         )
-    left, right = st.columns([5, 3], gap="medium")
+    left, right = st.columns([2, 1], gap="medium")
     rows = [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
     shown = pd.DataFrame(
         {
             "verdict": table["outcome"],
-            "objective": table["subject"].map(charts.short_subject),
+            "objective": table["subject"].map(objective_label),
             "baseline": _with_unit(table, "baseline"),
             "candidate": _with_unit(table, "candidate"),
             "change": [_change(row) for row in rows],

@@ -5,6 +5,8 @@ from typing import cast
 import altair as alt
 import pandas as pd
 
+from gauntlet.analyzer.verdicts import objective_label
+
 # Distinguishable with the common colour blindnesses, and on white.
 SIDE_COLOURS = {"baseline": "#4c78a8", "candidate": "#e45756"}
 OUTCOME_COLOURS = {
@@ -37,12 +39,12 @@ def effects(verdicts: pd.DataFrame) -> alt.LayerChart:
     Needs the columns subject, outcome, change, change_lower, change_upper, margin, unit, reason.
     """
     shown = verdicts.dropna(subset=["change"]).copy()
-    shown["objective"] = shown["subject"].map(short_subject)
+    shown["objective"] = shown["subject"].map(objective_label)
     sign = shown["subject"].map(_higher_is_better).map({True: -1.0, False: 1.0})
     for name in ("change", "change_lower", "change_upper"):
         shown[f"{name}_in_margins"] = sign * shown[name] / shown["margin"]
     order = list(shown["objective"])
-    objective = alt.Y("objective:N", sort=order, title=None, axis=alt.Axis(labelLimit=260))
+    objective = alt.Y("objective:N", sort=order, title=None, axis=alt.Axis(labelLimit=190))
     axis = alt.X("change_lower_in_margins:Q", title="loss in margins (below 0: a gain)")
     tooltip = ["objective", "outcome", "reason"]
     interval = (
@@ -127,13 +129,6 @@ def distribution(requests: pd.DataFrame, workload: str, metric: str) -> alt.Char
         )
     )
     return cast("alt.Chart", chart)
-
-
-def short_subject(subject: str) -> str:
-    """``load/random/tpot_ms/p50`` as people read it."""
-    kind, _, rest = subject.partition("/")
-    text = rest.replace("/", " ")
-    return f"{text} requests" if kind == "requests" else text
 
 
 def _higher_is_better(subject: str) -> bool:

@@ -1,0 +1,267 @@
+"""The page of a run: drawn from a real warehouse, without data, and in a real browser."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from factories import (
+    batch,
+    decision_row,
+    metric_row,
+    repetition_row,
+    request_row,
+    run_row,
+    sample_row,
+)
+
+from gauntlet.hud import charts
+from gauntlet.hud.data import by_severity, changed_answers, load_run, load_runs
+from gauntlet.warehouse.store import open_store
+
+APP = Path(charts.__file__).with_name("app.py")
+SIDES = ("baseline", "candidate")
+
+
+def verdict(run_id, subject, outcome, change, margin=4.0, unit="%"):
+    evidence = {
+        "subject": subject,
+        "outcome": outcome,
+        "blocking": True,
+        "reason": f"{change:+.1f} {unit}",
+        "margin": margin,
+        "unit": unit,
+        "change": change,
+        "change_lower": change - 1,
+        "change_upper": change + 1,
+        "baseline": 10.0,
+        "candidate": 10.8,
+        "value_unit": "ms",
+    }
+    return decision_row(run_id, subject=subject, outcome=outcome, evidence=json.dumps(evidence))
+
+
+def fill(location, run_id="20260101-120000-aaaaaa"):
+    pairs = [(pair, side) for pair in range(2) for side in SIDES]
+    rows = batch(
+        run_id,
+        runs=[run_row(run_id, status="complete", version=1)],
+        repetitions=[repetition_row(run_id, pair=p, side=s) for p, s in pairs]
+        + [repetition_row(run_id, "gsm8k", side=s, kind="eval") for s in SIDES],
+        metrics=[
+            metric_row(run_id, pair=p, side=s, metric=name, value=10.0 + (s == "candidate"))
+            for p, s in pairs
+            for name in ("tpot_ms", "ttft_ms", "e2e_ms")
+        ],
+        requests=[
+            request_row(run_id, pair=p, side=s, index=n) for p, s in pairs for n in range(20)
+        ],
+        eval_samples=[
+            sample_row(run_id, item="lost"),
+            sample_row(run_id, item="lost", side="candidate", score=0.0, answer="17"),
+            sample_row(run_id, item="kept"),
+            sample_row(run_id, item="kept", side="candidate"),
+        ],
+        decisions=[
+            verdict(run_id, "load/random/tpot_ms/p50", "worse", 8.0),
+            verdict(run_id, "load/random/ttft_ms/p50", "same", 0.2),
+            verdict(run_id, "eval/gsm8k/accuracy", "inconclusive", -1.0, unit="points"),
+            decision_row(run_id, "gate", "performance", outcome="FAIL"),
+            decision_row(run_id, "gate", "accuracy", outcome="INCONCLUSIVE"),
+            decision_row(run_id, "release", "qualification", outcome="NOT QUALIFIED"),
+            decision_row(run_id, "selection", "vllm 0.25.0", outcome="69 of 265 jobs"),
+        ],
+    )
+    with open_store(location) as store:
+        store.insert(rows)
+    return run_id
+
+
+@pytest.fixture
+def location(tmp_path):
+    return str(tmp_path / "warehouse")
+
+
+@pytest.fixture
+def page(location, monkeypatch):
+    """Run the page's script in Streamlit's own test harness."""
+    from streamlit.testing.v1 import AppTest
+
+    def show(**query):
+        monkeypatch.setattr(sys, "argv", ["app.py", location])
+        test = AppTest.from_file(str(APP), default_timeout=60)
+        for key, value in query.items():
+            test.query_params[key] = value
+        return test.run()
+
+    return show
+
+
+def texts(test):
+    parts = [*test.title, *test.subheader, *test.markdown, *test.caption, *test.info, *test.warning]
+    return "\n".join(str(part.value) for part in parts)
+
+
+def test_an_empty_warehouse_says_how_to_fill_it(page):
+    test = page()
+    assert not test.exception
+    assert "make demo" in texts(test)
+
+
+def test_the_page_of_a_run_says_what_was_decided_and_why(page, location):
+    run_id = fill(location)
+    test = page()
+    assert not test.exception
+    shown = texts(test)
+    assert "NOT QUALIFIED" in shown
+    assert run_id in shown
+    assert "random TPOT p50" in shown
+    assert "69 of 265 jobs" in shown
+    assert "1 lost, 0 gained of 2 questions" in shown
+    table = test.dataframe[0].value
+    assert list(table["verdict"]) == ["worse", "inconclusive", "same"]
+    assert list(table["change"]) == ["+8.0 %", "-1.0 pp", "+0.2 %"]
+
+
+def test_a_choice_survives_a_rerun(page, location):
+    fill(location)
+    test = page()
+    test.button_group[0].set_value("ttft_ms").run()
+    assert not test.exception
+    test.sidebar.button[0].click().run()
+    assert test.button_group[0].value == "ttft_ms"
+
+
+def test_runs_are_chosen_by_the_address(page, location):
+    first = fill(location, "20260101-120000-aaaaaa")
+    fill(location, "20260102-120000-bbbbbb")
+    assert first in texts(page(run=first))
+    test = page(run="nope")
+    assert not test.exception
+    assert "No run nope" in texts(test)
+
+
+def test_a_run_that_ended_early_says_so_and_shows_what_there_is(page, location):
+    with open_store(location) as store:
+        row = run_row("r9", status="failed", reason="the candidate engine died")
+        store.insert(batch("r9", runs=[row]))
+    test = page()
+    assert not test.exception
+    assert "the candidate engine died" in texts(test)
+    assert "Nothing was judged" in texts(test)
+
+
+def test_a_locked_warehouse_is_an_error_on_the_page_not_a_crash(page, location, monkeypatch):
+    from gauntlet.core.errors import InfrastructureError
+
+    def locked(_location):
+        msg = "the warehouse is in use by another process"
+        raise InfrastructureError(msg, hint="wait")
+
+    monkeypatch.setattr("gauntlet.hud.data.load_runs", locked)
+    test = page()
+    assert not test.exception
+    assert "in use by another process" in test.error[0].value
+
+
+def test_reading_the_page_frees_the_warehouse(location):
+    fill(location)
+    run = load_runs(location)[0]
+    assert len(load_run(location, run).requests) == 80
+    with open_store(location, wait_s=0.1) as store:
+        assert store.applied() == [1]
+
+
+def test_frames_are_ordered_for_people_and_left_as_they_were():
+    verdicts = pd.DataFrame({"outcome": ["same", "worse", "missing", "better"], "n": range(4)})
+    before = verdicts.copy()
+    assert list(by_severity(verdicts)["n"]) == [1, 2, 0, 3]
+    assert verdicts.equals(before)
+    assert changed_answers(pd.DataFrame()).empty
+
+
+def test_effects_are_drawn_in_margins_and_towards_loss():
+    frame = pd.DataFrame(
+        {
+            "subject": ["load/w/tpot_ms/p50", "load/w/output_tokens_per_s/total"],
+            "outcome": ["worse", "worse"],
+            "change": [8.0, -8.0],
+            "change_lower": [7.0, -9.0],
+            "change_upper": [9.0, -7.0],
+            "margin": [4.0, 4.0],
+            "unit": ["%", "%"],
+            "reason": ["r", "r"],
+        }
+    )
+    data = charts.effects(frame).to_dict()["datasets"]
+    rows = next(rows for rows in data.values() if "objective" in rows[0])
+    assert [row["change_in_margins"] for row in rows] == [2.0, 2.0]
+
+
+@pytest.fixture
+def served(location):
+    fill(location)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "gauntlet", "hud", "--no-browser", "--port", str(port)]
+    process = subprocess.Popen([*command, "--warehouse", location])
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.1)
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait(10)
+
+
+@pytest.mark.browser
+def test_the_page_works_in_a_browser(served, tmp_path):
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chromium = next((path for name in names if (path := shutil.which(name))), None)
+    if chromium is None:
+        pytest.skip("no Chromium on PATH; .ci/run installs it")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+    flags += ["--disable-quic", "--no-first-run", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=flags)
+        page = browser.new_page(viewport={"width": 1440, "height": 1400})
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(served)
+        page.get_by_role("heading", name="NOT QUALIFIED").wait_for(timeout=60_000)
+        charts_drawn = page.locator("[data-testid=stVegaLiteChart] :is(canvas, svg.marks)")
+        charts_drawn.first.wait_for(timeout=60_000)
+        page.get_by_role("radio", name="ttft_ms").click()
+        page.get_by_role("radio", name="ttft_ms", checked=True).wait_for(timeout=10_000)
+        page.screenshot(path=tmp_path / "page.png")
+        assert charts_drawn.count() == 3
+        assert page.locator("[data-testid=stException]").count() == 0
+        assert not errors
+        browser.close()
+    assert (tmp_path / "page.png").stat().st_size > 50_000
+
+
+def test_a_taken_port_is_said_so(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        ended = subprocess.run(
+            [sys.executable, "-m", "gauntlet", "hud", "--no-browser", "--port", port],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+    assert ended.returncode == 4
+    assert f"port {port} is taken" in ended.stderr
