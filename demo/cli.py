@@ -38,7 +38,8 @@ _READY_TIMEOUT_S = {"simulator": 20.0, "vllm": 300.0}
     help="Seconds for an engine to become healthy.  [default: 20, vllm: 300]",
 )
 @click.option("--runs", type=click.Path(path_type=Path), default=Path(".gauntlet/runs"))
-@click.option("--cache", type=click.Path(path_type=Path), default=Path(".cache"))
+@click.option("--cache", type=click.Path(path_type=Path), help="Where engine sources are kept.")
+@click.option("--dry-run", is_flag=True, help="Decide, print what would be measured, and stop.")
 @warehouse_option
 def demo(location: str, **options: Any) -> int:  # noqa: ANN401 - click's options, resolved below
     """Decide, measure, keep, judge, gate and show, once.
@@ -46,11 +47,15 @@ def demo(location: str, **options: Any) -> int:  # noqa: ANN401 - click's option
     Exits 0 where the candidate is QUALIFIED and 6 where it is not.
     """
     from gauntlet.core.proc import terminable
-    from gauntlet.demo.run import run_demo
+    from gauntlet.demo.run import plan_demo, run_demo
     from gauntlet.demo.screen import Screen
 
+    dry_run = options.pop("dry_run")
     request = _request(location, options)
     with terminable():
+        if dry_run:
+            plan_demo(request, Screen())
+            return int(ExitCode.OK)
         result = run_demo(request, Screen())
     click.echo(f"{result.qualification.outcome} after {result.seconds:.0f} s", err=True)
     return int(ExitCode.OK if result.qualification.qualified else ExitCode.NOT_QUALIFIED)

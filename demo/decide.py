@@ -8,7 +8,12 @@ from gauntlet.demo.request import DemoRequest
 from gauntlet.demo.screen import Screen
 from gauntlet.pipelines.changes import git_changes, load_example
 from gauntlet.pipelines.decide import DecideRequest, DecisionResult, decide, write_artifacts
-from gauntlet.pipelines.sources import EngineSource, fetch_source, open_source
+from gauntlet.pipelines.sources import (
+    EngineSource,
+    default_cache,
+    fetch_source,
+    open_source,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ def _source(request: DemoRequest, screen: Screen) -> EngineSource:
     with screen.bar() as bar:
         return fetch_source(
             version=request.engine_version,
-            cache_dir=request.cache,
+            cache_dir=request.cache or default_cache(),
             progress=lambda done, total: bar.update(
                 done / 1e6, total / 1e6, f"MB of vllm {request.engine_version}"
             ),

@@ -27,7 +27,7 @@ class DemoRequest:
     diff_from: str | None
     warehouse: str
     workdir: Path
-    cache: Path
+    cache: Path | None
     engine_venv: Path
     model: Path
     engine_args: tuple[str, ...]

@@ -1,6 +1,7 @@
 """The main job: decide, measure, keep, judge, gate, show. Each step calls one package."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -187,6 +188,21 @@ def run_demo(request: DemoRequest, screen: Screen) -> DemoResult:
         blocks=blocks,
         seconds=watch.seconds,
     )
+
+
+def plan_demo(request: DemoRequest, screen: Screen) -> None:
+    """Decide, and print what would be started and measured; nothing is started or recorded."""
+    recipe = load_recipe(request.recipe)
+    show_decision(decide_step(request, screen), screen)
+    least, most = session_length(recipe)
+    blocks = recipe.blocks
+    screen.detail(f"recipe {recipe.name}: {blocks.min} to {blocks.max} blocks A B B A,")
+    screen.detail(f"  {least} to {most} repetitions")
+    for task in (*recipe.workloads, *recipe.evals):
+        screen.detail(f"  {task.kind:10} {task.name}")
+    for side, engine in build_engines(request, recipe).items():
+        screen.detail(f"{side}: {shlex.join(engine.spec.argv)}")
+    screen.detail(f"would be kept in {request.warehouse}")
 
 
 def _run_row(

@@ -63,7 +63,9 @@ class Screen:
 
     def detail(self, text: str, *, style: str = "") -> None:
         """Print one line below the step that ran last; a long one is folded under itself."""
-        self._console.print(Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, 11)))
+        self._console.print(
+            Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, 11), expand=False)
+        )
 
     @contextmanager
     def bar(self) -> Iterator["Bar"]:

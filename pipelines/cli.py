@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -200,14 +199,9 @@ def _source(
         raise UsageError(msg)
     if definitions is not None:
         return sources.open_source(definitions, config=config)
-    folder = cache_dir or _default_cache()
+    folder = cache_dir or sources.default_cache()
     with report.progress("fetching the source") as update:
         return sources.fetch_source(version=str(version), cache_dir=folder, progress=update)
-
-
-def _default_cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "gauntlet"
 
 
 def _decision(result: DecisionResult, key: str) -> Decision:

@@ -54,6 +54,12 @@ def load_pins() -> dict[tuple[str, str], SourcePin]:
     return {(pin.name, pin.version): pin for pin in table.sources}
 
 
+def default_cache() -> Path:
+    """Folder where fetched sources are kept: below XDG_CACHE_HOME, or else ~/.cache."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "gauntlet"
+
+
 def open_source(root: Path, *, name: str = DEFAULT_NAME, config: str = CONFIG_PATH) -> EngineSource:
     """Use a source tree that lies on disk.
 

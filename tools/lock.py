@@ -38,12 +38,14 @@ def compile_lock(output: Path, arguments: list[str], *, text: str | None = None)
 
 
 def main() -> None:
-    """Parse the command line and compile both locks."""
+    """Parse the command line and compile every lock."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--upgrade", action="store_true", help="take the newest versions")
     upgrade = ["--upgrade"] if parser.parse_args().upgrade else []
     compile_lock(LOCKS / "pip.txt", [*upgrade, "-"], text=PIP)
     compile_lock(LOCKS / "dev.txt", [*upgrade, "--all-extras", "--group=dev", "pyproject.toml"])
+    overrides = f"--override={LOCKS / 'engine-cpu.overrides'}"
+    compile_lock(LOCKS / "engine-cpu.txt", [*upgrade, overrides, str(LOCKS / "engine-cpu.in")])
 
 
 if __name__ == "__main__":

@@ -56,15 +56,21 @@ def status(location: str, as_json: bool) -> None:
 
 
 @warehouse.command()
+@click.option("--dry-run", is_flag=True, help="List what waits, and ship nothing.")
 @warehouse_option
-def ship(location: str) -> None:
+def ship(dry_run: bool, location: str) -> None:
     """Ship what an interrupted run left in the spool."""
     from gauntlet.core.errors import InvalidMeasurementError
     from gauntlet.warehouse.spool import Spool
     from gauntlet.warehouse.store import open_store
 
+    spool = Spool(spool_folder(location))
+    if dry_run:
+        for path in spool.pending():
+            click.echo(path)
+        return
     with open_store(location) as store:
-        shipped = Spool(spool_folder(location)).ship(store)
+        shipped = spool.ship(store)
     click.echo(f"{shipped.batches} batches, {shipped.rows} rows shipped")
     if shipped.quarantined:
         raise InvalidMeasurementError(f"in quarantine: {', '.join(shipped.quarantined)}")
