@@ -11,6 +11,7 @@ from gauntlet.warehouse.location import warehouse_option
 if TYPE_CHECKING:
     from gauntlet.demo.request import DemoRequest
 _READY_TIMEOUT_S = {"simulator": 20.0, "vllm": 300.0}
+_RECIPES = {"simulator": "smoke", "vllm": "cpu-smoke"}
 
 
 @click.command()
@@ -22,7 +23,7 @@ _READY_TIMEOUT_S = {"simulator": 20.0, "vllm": 300.0}
     show_default=True,
     help="`same` as the baseline, a built-in name, or a .yaml with simulator settings.",
 )
-@click.option("--recipe", default="smoke", show_default=True, help="Name or .yaml file.")
+@click.option("--recipe", help="Name or .yaml.  [default: smoke, vllm: cpu-smoke]")
 @click.option("--seed", type=click.IntRange(0, 2**31), default=1, show_default=True)
 @click.option("--engine-version", default="0.25.0", show_default=True, help="vLLM to decide on.")
 @click.option("--engine-source", type=click.Path(path_type=Path), help="Or a source tree on disk.")
@@ -69,8 +70,10 @@ def _request(location: str, options: dict[str, Any]) -> "DemoRequest":
     runs = options.pop("runs")
     baseline, candidate = options.pop("baseline"), options.pop("candidate")
     ready_timeout_s = options.pop("ready_timeout") or _READY_TIMEOUT_S[options["engine"]]
+    recipe = options.pop("recipe") or _RECIPES[options["engine"]]
     return DemoRequest(
         run_id=run_id,
+        recipe=recipe,
         baseline=engine_settings(baseline),
         candidate=engine_settings(baseline if candidate == "same" else candidate),
         warehouse=location,

@@ -10,6 +10,8 @@ from gauntlet.harness.engines.launch import LaunchSpec
 
 # Else a server asks hubs and telemetry hosts at start, and hangs where there is no way out.
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+# Else the chat endpoint refuses every request that offers tools.
+_TOOL_CALLS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
 _CPU = {"VLLM_TARGET_DEVICE": "cpu", "VLLM_CPU_KVCACHE_SPACE": "1"}
 
 
@@ -35,7 +37,7 @@ def vllm_launch(
         raise UsageError(f"no model in {model}", hint="make engine makes a tiny one")
     port = free_port()
     argv = [str(binary), "serve", str(model), "--served-model-name", "tiny"]
-    argv += ["--host", "127.0.0.1", "--port", str(port), *arguments]
+    argv += ["--host", "127.0.0.1", "--port", str(port), *_TOOL_CALLS, *arguments]
     return LaunchSpec(
         kind="vllm",
         label=f"vllm {' '.join(arguments)}".strip(),
