@@ -1,6 +1,5 @@
 """Compare the two sides of a run: read its rows, decide, and record the verdicts."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -56,16 +55,15 @@ def verdict_batch(run_id: str, verdicts: Sequence[Verdict], now: datetime | None
     """Make the append-only decision rows of one judgement."""
     at = now or utc_now()
     rows = tuple(
-        DecisionRow(
-            decision_id=f"{run_id}/verdict/{verdict.subject}/{at:%Y%m%dT%H%M%S%f}",
-            run_id=run_id,
-            kind="verdict",
-            subject=verdict.subject,
-            outcome=verdict.outcome,
-            blocking=verdict.blocking,
+        DecisionRow.of(
+            run_id,
+            "verdict",
+            verdict.subject,
+            verdict.outcome,
             reason=verdict.reason,
-            evidence=json.dumps(asdict(verdict), sort_keys=True),
+            evidence=asdict(verdict),
             at=at,
+            blocking=verdict.blocking,
         )
         for verdict in verdicts
     )

@@ -12,11 +12,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from gauntlet.core.clock import Stopwatch
 from gauntlet.core.errors import InfrastructureError
+from gauntlet.core.scoped import Scoped
 
 _LOGGER = logging.getLogger(__name__)
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -166,7 +166,7 @@ def _tail(text: str, lines: int = 12) -> str:
     return "\n".join(text.rstrip().splitlines()[-lines:])
 
 
-class Service:
+class Service(Scoped):
     """A program that runs beside us and never outlives us: stopped on exit, or by our death."""
 
     def __init__(
@@ -204,23 +204,12 @@ class Service:
                 start_new_session=True,
             )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
     @property
     def returncode(self) -> int | None:
         """Exit status (128 + signal where a signal ended it), None while it runs."""
         return self._process.poll()
 
-    def stop(self) -> int:
+    def close(self) -> int:
         """Stop it and all its descendants; return its exit status. Safe to call again."""
         if self._process.stdin is not None and not self._process.stdin.closed:
             with contextlib.suppress(BrokenPipeError):

@@ -1,6 +1,5 @@
 """The main job: decide, measure, keep, judge, gate, show. Each step calls one package."""
 
-import json
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -92,7 +91,7 @@ class _Demo:
                 least, _ = session_length(self.recipe)
                 bar.update(0, least, "both engines start")
                 for engine in engines.values():
-                    stack.callback(engine.stop)
+                    stack.callback(engine.close)
                     engine.launch()
                 for engine in engines.values():
                     engine.start()
@@ -242,16 +241,15 @@ def _selection_batch(run_id: str, decided: Decided) -> Batch:
         outcome = f"{counts.selected} of {counts.jobs} jobs"
         reasons = decided.result.summary_reasons()
         reason = "; ".join(f"{r.jobs} by {r.rule}: {r.evidence}" for r in reasons)
-        evidence = {"artifacts": str(decided.out), "changed_files": counts.changed_files}
-    row = DecisionRow(
-        decision_id=f"{run_id}/selection",
-        run_id=run_id,
-        kind="selection",
-        subject=subject,
-        outcome=outcome,
-        blocking=False,
+        evidence = {"artifacts": str(decided.out), "changed_files": str(counts.changed_files)}
+    row = DecisionRow.of(
+        run_id,
+        "selection",
+        subject,
+        outcome,
         reason=reason,
-        evidence=json.dumps(evidence, sort_keys=True),
+        evidence=evidence,
         at=now,
+        blocking=False,
     )
     return Batch(batch_id=f"{run_id}/selection", created_at=now, decisions=(row,))

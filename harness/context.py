@@ -3,13 +3,23 @@
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TypedDict
 
 from gauntlet import __version__
 from gauntlet.harness.engines.process import Engine
 from gauntlet.harness.provenance import config_fingerprint, environment_of, host_name
-from gauntlet.harness.schedule import Slot, pair_seed
+from gauntlet.harness.schedule import Side, Slot, pair_seed
 from gauntlet.perf_eval.recipe import Eval, Workload
 from gauntlet.warehouse.records import RepetitionRow, RepetitionStatus
+
+
+class RepetitionKey(TypedDict):
+    """What the rows of one repetition share."""
+
+    run_id: str
+    repetition_id: str
+    side: Side
+    pair: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +41,15 @@ class Measurement:
         """Identity of the repetition of ``name`` in this turn."""
         return f"{self.run_id}/{name}/{self.slot.pair}/{self.slot.side}"
 
+    def key(self, name: str) -> RepetitionKey:
+        """The columns by which every row of this repetition is found."""
+        return RepetitionKey(
+            run_id=self.run_id,
+            repetition_id=self.repetition_id(name),
+            side=self.slot.side,
+            pair=self.slot.pair,
+        )
+
     def row(
         self,
         task: Workload | Eval,
@@ -49,12 +68,9 @@ class Measurement:
         endpoint, spec = self.engine.endpoint, self.engine.spec
         workload = task.model_dump(mode="json")
         return RepetitionRow(
-            run_id=self.run_id,
-            repetition_id=self.repetition_id(task.name),
-            side=self.slot.side,
+            **self.key(task.name),
             workload=task.name,
             kind="load" if task.kind in {"random", "trace"} else "eval",
-            pair=self.slot.pair,
             position=self.slot.position,
             status=status,
             reasons=reasons,

@@ -20,22 +20,22 @@ from gauntlet.perf_eval.questions import (
     read_tool_tasks,
     read_word_problems,
 )
-from gauntlet.perf_eval.recipe import Gsm8kEval, QuestionSource, ToolCallEval
+from gauntlet.perf_eval.recipe import Gsm8kEval, Source, ToolCallEval
 from gauntlet.warehouse.records import Batch
 
 
-def word_problems(source: QuestionSource) -> list[WordProblem]:
+def word_problems(source: Source) -> list[WordProblem]:
     """The problems of a source. Raises ConfigError for a bad file."""
     if source.file is not None:
         return read_word_problems(source.file)
-    return generate_word_problems(source.generate_items or 0, source.seed)
+    return generate_word_problems(source.generate or 0, source.seed)
 
 
-def tool_tasks(source: QuestionSource) -> list[ToolTask]:
+def tool_tasks(source: Source) -> list[ToolTask]:
     """The tasks of a source. Raises ConfigError for a bad file."""
     if source.file is not None:
         return read_tool_tasks(source.file)
-    return generate_tool_tasks(source.generate_items or 0, source.seed)
+    return generate_tool_tasks(source.generate or 0, source.seed)
 
 
 def measure_eval(measurement: Measurement, task: Gsm8kEval | ToolCallEval) -> Batch:

@@ -40,7 +40,7 @@ def plan_requests(
     rows = (
         read_trace(source.file)
         if source.file is not None
-        else generate_trace(source.generate_rows or 0, source.seed)
+        else generate_trace(source.generate or 0, source.seed)
     )
     arrivals = slice_arrivals(
         rows,
@@ -129,11 +129,8 @@ def _metric_rows(
 ) -> tuple[MetricRow, ...]:
     return tuple(
         MetricRow(
-            run_id=measurement.run_id,
-            repetition_id=measurement.repetition_id(workload),
-            side=measurement.slot.side,
+            **measurement.key(workload),
             workload=workload,
-            pair=measurement.slot.pair,
             metric=metric.name,
             statistic=metric.statistic,
             value=metric.value,
@@ -154,11 +151,8 @@ def _request_rows(
         fields["request_index"] = fields.pop("index")
         rows.append(
             RequestRow(
-                run_id=measurement.run_id,
-                repetition_id=measurement.repetition_id(workload),
-                side=measurement.slot.side,
+                **measurement.key(workload),
                 workload=workload,
-                pair=measurement.slot.pair,
                 **fields,
             )
         )

@@ -15,8 +15,8 @@ from gauntlet.core.yaml_file import StrictModel, load_model
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 
 
-class TokenRange(StrictModel):
-    """Number of tokens, drawn evenly from ``min``..``max`` (both included)."""
+class Range(StrictModel):
+    """``min``..``max``, both included."""
 
     min: int = Field(ge=1)
     max: int = Field(ge=1)
@@ -25,6 +25,25 @@ class TokenRange(StrictModel):
     def _ordered(self) -> Self:
         if self.max < self.min:
             msg = f"max ({self.max}) is less than min ({self.min})"
+            raise ValueError(msg)
+        return self
+
+
+class TokenRange(Range):
+    """Number of tokens, drawn evenly from the range."""
+
+
+class Source(StrictModel):
+    """Where rows come from: a JSONL file, or ``generate`` many made from a seed."""
+
+    file: Path | None = None
+    generate: int | None = Field(default=None, ge=1)
+    seed: int = Field(default=1, ge=0)
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.file is None) == (self.generate is None):
+            msg = "give either file or generate"
             raise ValueError(msg)
         return self
 
@@ -49,21 +68,6 @@ class RandomWorkload(StrictModel):
     deadlines: Deadlines = Deadlines()
 
 
-class TraceSource(StrictModel):
-    """A trace in Mooncake's format: a JSONL file, or one generated from a seed."""
-
-    file: Path | None = None
-    generate_rows: int | None = Field(default=None, ge=1)
-    seed: int = Field(default=1, ge=0)
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if (self.file is None) == (self.generate_rows is None):
-            msg = "give either file or generate_rows"
-            raise ValueError(msg)
-        return self
-
-
 class TraceWorkload(StrictModel):
     """Open loop: a slice of a trace, sent at its own timestamps whatever the server does.
 
@@ -73,7 +77,7 @@ class TraceWorkload(StrictModel):
 
     kind: Literal["trace"]
     name: Name
-    source: TraceSource
+    source: Source
     rows: int = Field(ge=1)
     skip_rows: int = Field(default=0, ge=0)
     time_scale: float = Field(default=1.0, gt=0)
@@ -84,27 +88,12 @@ class TraceWorkload(StrictModel):
     deadlines: Deadlines = Deadlines()
 
 
-class QuestionSource(StrictModel):
-    """Questions with known answers: a JSONL file, or generated from a seed."""
-
-    file: Path | None = None
-    generate_items: int | None = Field(default=None, ge=1)
-    seed: int = Field(default=1, ge=0)
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if (self.file is None) == (self.generate_items is None):
-            msg = "give either file or generate_items"
-            raise ValueError(msg)
-        return self
-
-
 class Gsm8kEval(StrictModel):
     """Word problems in GSM8K's format, asked and scored by lm-eval."""
 
     kind: Literal["gsm8k"]
     name: Name
-    source: QuestionSource
+    source: Source
     items: int = Field(ge=1)
     pairs: int = Field(default=1, ge=1)
     concurrency: int = Field(default=16, ge=1)
@@ -117,7 +106,7 @@ class ToolCallEval(StrictModel):
 
     kind: Literal["tool_calls"]
     name: Name
-    source: QuestionSource
+    source: Source
     items: int = Field(ge=1)
     pairs: int = Field(default=1, ge=1)
     concurrency: int = Field(default=16, ge=1)
@@ -157,18 +146,8 @@ class Judgement(StrictModel):
     evals: tuple[EvalObjective, ...] = ()
 
 
-class Blocks(StrictModel):
+class Blocks(Range):
     """A B B A blocks: at least ``min``, more while a blocking verdict is open, up to ``max``."""
-
-    min: int = Field(default=2, ge=1)
-    max: int = Field(default=2, ge=1)
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.max < self.min:
-            msg = f"max ({self.max}) is less than min ({self.min})"
-            raise ValueError(msg)
-        return self
 
     @property
     def looks(self) -> int:
@@ -182,7 +161,7 @@ class Recipe(StrictModel):
     name: Name
     description: str
     owner: str
-    blocks: Blocks = Blocks()
+    blocks: Blocks = Blocks(min=2, max=2)
     workloads: tuple[Workload, ...]
     evals: tuple[Eval, ...] = ()
     judge: Judgement

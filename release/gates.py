@@ -1,6 +1,5 @@
 """Evaluate gates over recorded verdicts. Pure: rows in, results out."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -78,29 +77,31 @@ def _state(refused: set[str]) -> State:
 
 def gate_batch(run_id: str, qualification: Qualification, at: datetime) -> Batch:
     """Make the append-only decision rows of one evaluation."""
-    stamp = f"{at:%Y%m%dT%H%M%S%f}"
-
-    def row(
-        kind: Literal["gate", "release"], subject: str, outcome: str, reason: str, evidence: object
-    ) -> DecisionRow:
-        return DecisionRow(
-            decision_id=f"{run_id}/{kind}/{subject}/{stamp}",
-            run_id=run_id,
-            kind=kind,
-            subject=subject,
-            outcome=outcome,
-            blocking=True,
-            reason=reason,
-            evidence=json.dumps(evidence, sort_keys=True),
+    rows = [
+        DecisionRow.of(
+            run_id,
+            "gate",
+            gate.name,
+            gate.state,
+            reason="; ".join(gate.reasons),
+            evidence=list(gate.evidence),
             at=at,
         )
-
-    rows = [
-        row("gate", gate.name, gate.state, "; ".join(gate.reasons), list(gate.evidence))
         for gate in qualification.gates
     ]
     open_gates = [gate.name for gate in qualification.gates if gate.state != "PASS"]
-    reason = f"gates not passed: {', '.join(open_gates)}" if open_gates else "every gate passed"
-    states = {gate.name: gate.state for gate in qualification.gates}
-    rows.append(row("release", qualification.policy, qualification.outcome, reason, states))
-    return Batch(batch_id=f"{run_id}/gates/{stamp}", created_at=at, decisions=tuple(rows))
+    rows.append(
+        DecisionRow.of(
+            run_id,
+            "release",
+            qualification.policy,
+            qualification.outcome,
+            reason=f"gates not passed: {', '.join(open_gates)}"
+            if open_gates
+            else "every gate passed",
+            evidence={gate.name: gate.state for gate in qualification.gates},
+            at=at,
+        )
+    )
+    batch_id = f"{run_id}/gates/{at:%Y%m%dT%H%M%S%f}"
+    return Batch(batch_id=batch_id, created_at=at, decisions=tuple(rows))

@@ -4,6 +4,7 @@ Times are aware and in UTC, durations and latencies carry their unit in the name
 not measured is None, never 0.
 """
 
+import json
 from datetime import datetime
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -14,6 +15,7 @@ from gauntlet.core.yaml_file import StrictModel
 Side = Literal["baseline", "candidate"]
 RunStatus = Literal["running", "complete", "failed", "interrupted"]
 RepetitionStatus = Literal["valid", "invalid", "failed"]
+DecisionKind = Literal["selection", "verdict", "gate", "release"]
 Direction = Literal["lower", "higher"]
 Verdict = Literal["better", "same", "worse", "inconclusive", "config-changed", "invalid", "missing"]
 
@@ -164,13 +166,39 @@ class DecisionRow(Row):
 
     decision_id: str
     run_id: str
-    kind: Literal["selection", "verdict", "gate", "release"]
+    kind: DecisionKind
     subject: str
     outcome: str
     blocking: bool
     reason: str
     evidence: str
     at: AwareDatetime
+
+    @classmethod
+    def of(
+        cls,
+        run_id: str,
+        kind: DecisionKind,
+        subject: str,
+        outcome: str,
+        *,
+        reason: str,
+        evidence: object,
+        at: datetime,
+        blocking: bool = True,
+    ) -> Self:
+        """Make the row of one decision; ``evidence`` is plain data."""
+        return cls(
+            decision_id=f"{run_id}/{kind}/{subject}/{at:%Y%m%dT%H%M%S%f}",
+            run_id=run_id,
+            kind=kind,
+            subject=subject,
+            outcome=outcome,
+            blocking=blocking,
+            reason=reason,
+            evidence=json.dumps(evidence, sort_keys=True),
+            at=at,
+        )
 
 
 TABLES: dict[str, type[Row]] = {

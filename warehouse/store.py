@@ -10,11 +10,11 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any
 
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError
+from gauntlet.core.scoped import Scoped
 from gauntlet.warehouse.migrations import load_migrations, pending
 from gauntlet.warehouse.queries import load_query
 from gauntlet.warehouse.records import TABLES, Batch, Row
@@ -29,24 +29,13 @@ _LEDGER = """CREATE TABLE IF NOT EXISTS schema_migrations
 ENGINE = MergeTree ORDER BY number"""
 
 
-class Store:
+class Store(Scoped):
     """An open warehouse; use as a context manager."""
 
     def __init__(self, client: "Client", location: str, lock: IO[bytes] | None = None) -> None:
         self._client = client
         self._lock = lock
         self.location = location
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Release the store, so that another process may open it."""

@@ -2,13 +2,13 @@
 
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import NoReturn, Self
+from typing import NoReturn
 
 import httpx
 
 from gauntlet.core.errors import InfrastructureError
 from gauntlet.core.proc import Service
+from gauntlet.core.scoped import Scoped
 from gauntlet.harness.engines.launch import Endpoint, LaunchSpec
 
 _POLL_S = 0.05
@@ -19,8 +19,8 @@ class EngineError(InfrastructureError):
     """An engine did not start, did not become healthy, or died."""
 
 
-class Engine:
-    """One running engine; use as a context manager, which returns when it is ready."""
+class Engine(Scoped):
+    """One engine: launched, waited for, watched, and stopped when it is closed."""
 
     def __init__(self, spec: LaunchSpec, *, side: str, log: Path) -> None:
         self.spec = spec
@@ -28,18 +28,6 @@ class Engine:
         self._log = log
         self._service: Service | None = None
         self._endpoint: Endpoint | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     @property
     def endpoint(self) -> Endpoint:
@@ -72,7 +60,7 @@ class Engine:
                 self._wait_healthy(client, deadline)
                 self._endpoint = self._describe(client, port)
         except BaseException:
-            self.stop()
+            self.close()
             raise
 
     def ensure_alive(self, doing: str, *, settle_s: float = 0.0) -> None:
@@ -88,10 +76,10 @@ class Engine:
                 return
             time.sleep(_POLL_S)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Stop the engine and everything it started. Safe to call again."""
         if self._service is not None:
-            self._service.stop()
+            self._service.close()
 
     def _wait_port(self, deadline: float) -> int:
         if self.spec.port is not None:

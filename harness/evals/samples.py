@@ -51,12 +51,9 @@ def sample_rows(
     """Make the warehouse rows of the samples."""
     return tuple(
         EvalSampleRow(
-            run_id=measurement.run_id,
-            repetition_id=measurement.repetition_id(task),
-            side=measurement.slot.side,
+            **measurement.key(task),
             task=task,
             item_id=sample.item_id,
-            pair=measurement.slot.pair,
             status=sample.status,
             score=sample.score,
             answer=sample.answer,
@@ -80,11 +77,8 @@ def accuracy_rows(
     )
     return tuple(
         MetricRow(
-            run_id=measurement.run_id,
-            repetition_id=measurement.repetition_id(task),
-            side=measurement.slot.side,
+            **measurement.key(task),
             workload=task,
-            pair=measurement.slot.pair,
             metric=name,
             statistic="mean",
             value=value,

@@ -70,7 +70,7 @@ def test_answers_that_cannot_be_had_are_not_wrong_answers(tmp_path):
     recipe["evals"][0] = {
         "name": "gsm8k",
         "kind": "gsm8k",
-        "source": {"generate_items": 60, "seed": 5},
+        "source": {"generate": 60, "seed": 5},
         "items": 60,
     }
     recipe["judge"]["evals"] = [{"task": "gsm8k", "margin_points": 20}]

@@ -74,7 +74,7 @@ def test_a_service_passes_on_its_status_and_its_log(tmp_path):
     wait_until(lambda: service.returncode is not None)
     assert service.returncode == 7
     assert service.log_tail() == "said"
-    assert service.stop() == 7
+    assert service.close() == 7
 
 
 def test_stopping_a_service_stops_daemons_that_left_its_group(tmp_path, mark):
@@ -91,7 +91,7 @@ def test_a_service_that_ignores_term_is_killed_after_the_grace(tmp_path):
     )
     service = Service([PYTHON, "-c", deaf], log=tmp_path / "log", grace=0.3)
     wait_until(lambda: "deaf" in service.log_tail())
-    assert service.stop() == 128 + signal.SIGKILL
+    assert service.close() == 128 + signal.SIGKILL
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
