@@ -88,10 +88,9 @@ class TraceWorkload(StrictModel):
     deadlines: Deadlines = Deadlines()
 
 
-class Gsm8kEval(StrictModel):
-    """Word problems in GSM8K's format, asked and scored by lm-eval."""
+class EvalTask(StrictModel):
+    """What every accuracy task says; its items are divided among the ``pairs`` that it joins."""
 
-    kind: Literal["gsm8k"]
     name: Name
     source: Source
     items: int = Field(ge=1)
@@ -101,17 +100,16 @@ class Gsm8kEval(StrictModel):
     timeout_s: float = Field(default=300.0, gt=0)
 
 
-class ToolCallEval(StrictModel):
+class Gsm8kEval(EvalTask):
+    """Word problems in GSM8K's format, asked and scored by lm-eval."""
+
+    kind: Literal["gsm8k"]
+
+
+class ToolCallEval(EvalTask):
     """Function-calling tasks in BFCL's format over the chat endpoint."""
 
     kind: Literal["tool_calls"]
-    name: Name
-    source: Source
-    items: int = Field(ge=1)
-    pairs: int = Field(default=1, ge=1)
-    concurrency: int = Field(default=16, ge=1)
-    max_tokens: int = Field(default=256, ge=1)
-    timeout_s: float = Field(default=120.0, gt=0)
 
 
 Workload = Annotated[RandomWorkload | TraceWorkload, Field(discriminator="kind")]

@@ -1,0 +1,136 @@
+"""The load client against a real server in another process, healthy and broken."""
+
+import sys
+import time
+from collections import Counter
+
+import pytest
+import yaml
+
+from gauntlet.harness.engines.process import Engine
+from gauntlet.harness.engines.simulator import simulator_launch
+from gauntlet.harness.load.client import Target, closed_loop, open_loop, run_load
+from gauntlet.harness.load.metrics import load_metrics
+from gauntlet.harness.load.requests import PlannedRequest, completion_body
+from gauntlet.harness.load.results import read_stream, request_results
+from gauntlet.perf_eval.recipe import Deadlines
+
+DEADLINES = Deadlines(idle_s=0.5, total_s=5)
+
+
+def serve(tmp_path, **settings):
+    config = tmp_path / "engine.yaml"
+    timing = {"decode_step_ms": 5.0, "request_overhead_ms": 0.0, "startup_s": 0.0}
+    config.write_text(yaml.safe_dump({"name": "x", "model": "m", "timing": timing, **settings}))
+    launch = simulator_launch(config, workdir=tmp_path, side="baseline", seed=1)
+    return Engine(launch, side="baseline", log=tmp_path / "log")
+
+
+def planned(count, output=8, at=None):
+    return [
+        PlannedRequest(
+            n, at and at * n, 16, output, completion_body("m", range(300 + n, 316 + n), output)
+        )
+        for n in range(count)
+    ]
+
+
+def target(engine):
+    return Target(engine.endpoint.host, engine.endpoint.port)
+
+
+def test_a_closed_loop_keeps_its_streams_and_measures_the_server(tmp_path):
+    with serve(tmp_path) as engine:
+        engine.start()
+        log = run_load(closed_loop(target(engine), planned(24, output=20), 4, DEADLINES))
+    results = request_results(log)
+    assert [result.status for result in results] == ["ok"] * 24
+    assert {result.output_tokens for result in results} == {20}
+    # A token cannot come sooner than the step that makes it.
+    assert min(result.tpot_ms for result in results) >= 4.5
+    assert min(result.ttft_ms for result in results) >= 4.5
+    starts = sorted(exchange.sent for exchange in log.exchanges)
+    ends = sorted(exchange.ended for exchange in log.exchanges)
+    assert all(starts[n + 4] >= ends[n] for n in range(20)), "never more than four at once"
+    metrics = {(m.name, m.statistic): m.value for m in load_metrics(results, log)}
+    assert metrics["failed_share", "total"] == 0.0
+    assert metrics["client_lag_ms", "p50"] is not None
+
+
+def test_an_open_loop_sends_on_time_whatever_the_server_does(tmp_path):
+    with serve(tmp_path, timing={"decode_step_ms": 60.0, "startup_s": 0.0}) as engine:
+        engine.start()
+        log = run_load(open_loop(target(engine), planned(20, at=0.01), DEADLINES))
+    results = request_results(log)
+    assert [result.status for result in results] == ["ok"] * 20
+    assert [round(result.scheduled_ms) for result in results] == [10 * n for n in range(20)]
+    # All were sent long before the first could have been answered in full.
+    assert max(exchange.sent for exchange in log.exchanges) < min(e.ended for e in log.exchanges)
+
+
+@pytest.mark.parametrize(
+    ("faults", "status"),
+    [
+        ({"http_503_every": 4}, "http-503"),
+        ({"reset_mid_stream_every": 4}, "connection-reset"),
+        ({"stall_mid_stream_every": 4}, "stalled"),
+        ({"error_event_every": 4}, "error-event"),
+        ({"empty_stream_every": 4}, "empty"),
+        ({"truncate_every": 4}, "wrong-length"),
+    ],
+)
+def test_every_fault_has_its_class_and_the_others_are_measured(tmp_path, faults, status):
+    with serve(tmp_path, faults=faults) as engine:
+        engine.start()
+        log = run_load(closed_loop(target(engine), planned(16), 4, DEADLINES))
+    counted = Counter(result.status for result in request_results(log))
+    assert counted == {"ok": 12, status: 4}
+
+
+def test_a_connection_closed_without_an_answer(tmp_path):
+    with serve(tmp_path, faults={"refuse_every": 4}) as engine:
+        engine.start()
+        log = run_load(closed_loop(target(engine), planned(16), 4, DEADLINES))
+    counted = Counter(result.status for result in request_results(log))
+    assert counted["ok"] == 12
+    assert set(counted) - {"ok"} <= {"connection-closed", "connection-reset"}
+
+
+def test_a_server_that_dies_fails_what_is_left_quickly(tmp_path):
+    with serve(tmp_path, faults={"die_after_requests": 6}) as engine:
+        engine.start()
+        log = run_load(closed_loop(target(engine), planned(40), 4, DEADLINES))
+    counted = Counter(result.status for result in request_results(log))
+    assert sum(counted.values()) == 40
+    assert counted["ok"] <= 6
+    assert counted["refused"] >= 20
+    assert log.ended - log.started < 20
+
+
+def test_nobody_listens():
+    log = run_load(closed_loop(Target("127.0.0.1", 1), planned(3), 2, DEADLINES))
+    assert [result.status for result in request_results(log)] == ["refused"] * 3
+
+
+def test_the_known_timing_server_is_measured_as_it_is(shared, tmp_path):
+    """A server of somebody else, with a true time to first token of 50 ms and 10 ms a token."""
+    from gauntlet.core.proc import Service
+    from gauntlet.harness.engines.vllm import free_port
+
+    port = free_port()
+    command = [sys.executable, str(shared / "bench" / "mock_server.py"), "--port", str(port)]
+    command += ["--ttft-ms", "50", "--itl-ms", "10", "--tokens", "16"]
+    address = Target("127.0.0.1", port)
+    with Service(command, log=tmp_path / "log"):
+        for _ in range(100):
+            log = run_load(closed_loop(address, planned(1, output=16), 1, DEADLINES))
+            if request_results(log)[0].status != "refused":
+                break
+            time.sleep(0.05)
+        log = run_load(closed_loop(address, planned(8, output=16), 4, DEADLINES))
+    # It ends its streams without a finish reason, so none of them counts as whole.
+    assert {result.status for result in request_results(log)} == {"truncated"}
+    for exchange in log.exchanges:
+        stream = read_stream(exchange.reads)
+        assert stream.first - exchange.sent >= 0.0495
+        assert (stream.last - stream.first) / 15 >= 0.0095
