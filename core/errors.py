@@ -118,6 +118,6 @@ def unknown_name(
     names = sorted(known)
     close = nearest(name, names)
     text = f"unknown {kind} {name!r}"
-    text += f"; did you mean {close!r}?" if close else ""
+    text += f"; did you mean {close!r}?" if close else "."
     text += f" Known: {', '.join(names)}." if names else " There are none."
     return UsageError(text, hint=hint)

@@ -1,7 +1,7 @@
 """The main job: decide, measure, keep, judge, gate, show. Each step calls one package."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,9 @@ from gauntlet.demo.decide import Decided, decide_step, show_decision
 from gauntlet.demo.engines import build_engines
 from gauntlet.demo.request import DemoRequest
 from gauntlet.demo.screen import Screen
+from gauntlet.harness.engines.process import Engine
 from gauntlet.harness.provenance import host_name
+from gauntlet.harness.schedule import Side
 from gauntlet.harness.session import Session, run_session, session_length
 from gauntlet.perf_eval.recipe import Recipe, load_recipe
 from gauntlet.release.gates import Qualification, evaluate, gate_batch
@@ -79,13 +81,7 @@ class _Demo:
             cause.add_note(f"measured so far is in the spool: {error.message}")
             self.screen.detail("measured so far waits in the spool: gauntlet warehouse ship")
 
-    def decide(self) -> None:
-        decided = decide_step(self.request, self.screen)
-        show_decision(decided, self.screen)
-        self.spool.add(_selection_batch(self.request.run_id, decided))
-
-    def measure(self) -> int:
-        engines = build_engines(self.request, self.recipe)
+    def measure(self, engines: Mapping[Side, Engine]) -> int:
         with self.screen.step(2) as step, ExitStack() as stack:
             with self.screen.bar() as bar:
                 least, _ = session_length(self.recipe)
@@ -112,7 +108,7 @@ class _Demo:
                 )
             )[0]
             step.summary = (
-                f"{done} repetitions in {blocks} blocks A B B A, {self.request.engine}: {versions}"
+                f"{done} repetitions in {blocks} x A B B A, {self.request.engine}: {versions}"
             )
         return blocks
 
@@ -174,9 +170,13 @@ def run_demo(request: DemoRequest, screen: Screen) -> DemoResult:
     """
     watch = Stopwatch()
     demo = _Demo(request, screen)
+    decided = decide_step(request, screen)
+    show_decision(decided, screen)
+    engines = build_engines(request, demo.recipe)
+    # On record from here: a mistake in an option is no run.
     with demo.recorded():
-        demo.decide()
-        blocks = demo.measure()
+        demo.spool.add(_selection_batch(request.run_id, decided))
+        blocks = demo.measure(engines)
         demo.keep()
         verdicts = demo.judge()
         qualification = demo.gate()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Syntax, unknown identifier, function, table or setting: the statement is wrong, not the store.
 _STATEMENT_ERRORS = re.compile(r"Code: (36|42|46|47|60|62|115|456)\b")
+_DISK_FULL = re.compile(r"NOT_ENOUGH_SPACE|No space left", re.IGNORECASE)
 _LEDGER = """CREATE TABLE IF NOT EXISTS schema_migrations
 (number UInt32, name String, applied_at DateTime64(3, 'UTC'))
 ENGINE = MergeTree ORDER BY number"""
@@ -117,7 +118,7 @@ def _aware(value: object) -> object:
 
 def _translated(error: Exception, doing: str) -> Exception:
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if "Not enough space" in str(error) or "No space left" in str(error):
+    if _DISK_FULL.search(str(error)):
         return InfrastructureError(f"warehouse, {doing}: {text}", hint="free some disk space")
     if _STATEMENT_ERRORS.search(text):
         return UsageError(f"warehouse, {doing}: {text}")
