@@ -11,6 +11,8 @@ from gauntlet.warehouse.location import warehouse_option
 if TYPE_CHECKING:
     from gauntlet.demo.request import DemoRequest
 _READY_TIMEOUT_S = {"simulator": 20.0, "vllm": 300.0}
+# Compiling two servers on two cores takes longer than measuring them.
+_VLLM_ARGUMENTS = ("--enforce-eager", "--max-model-len=2048", "--max-num-seqs=16")
 _RECIPES = {"simulator": "smoke", "vllm": "cpu-smoke"}
 
 
@@ -31,7 +33,12 @@ _RECIPES = {"simulator": "smoke", "vllm": "cpu-smoke"}
 @click.option("--diff-from", metavar="BASE..HEAD", help="Or a range in --engine-source.")
 @click.option("--engine-venv", type=click.Path(path_type=Path), default=Path(".venv-engine"))
 @click.option("--model", type=click.Path(path_type=Path), default=Path(".cache/tiny-model"))
-@click.option("--engine-arg", "engine_args", multiple=True, help="vLLM: argument of both sides.")
+@click.option(
+    "--engine-arg",
+    "engine_args",
+    multiple=True,
+    help="vLLM: arguments of both sides, instead of the default ones.",
+)
 @click.option("--candidate-arg", "candidate_args", multiple=True, help="vLLM: of the candidate.")
 @click.option(
     "--ready-timeout",
@@ -70,10 +77,12 @@ def _request(location: str, options: dict[str, Any]) -> "DemoRequest":
     runs = options.pop("runs")
     baseline, candidate = options.pop("baseline"), options.pop("candidate")
     ready_timeout_s = options.pop("ready_timeout") or _READY_TIMEOUT_S[options["engine"]]
+    engine_args = options.pop("engine_args") or _VLLM_ARGUMENTS
     recipe = options.pop("recipe") or _RECIPES[options["engine"]]
     return DemoRequest(
         run_id=run_id,
         recipe=recipe,
+        engine_args=engine_args,
         baseline=engine_settings(baseline),
         candidate=engine_settings(baseline if candidate == "same" else candidate),
         warehouse=location,

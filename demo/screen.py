@@ -82,14 +82,14 @@ class Screen:
 
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Print one row per objective."""
-        table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
-        table.add_column(" ")
+        # Narrow gaps: the whole table has to fit a terminal of eighty columns.
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("objective", no_wrap=True)
         for name in ("baseline", "candidate", "change", "interval"):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
         for verdict in verdicts:
-            table.add_row("", *_cells(verdict))
+            table.add_row(*_cells(verdict))
         self._console.print(table)
         for verdict in verdicts:
             if verdict.change is None:
@@ -126,8 +126,8 @@ def _cells(verdict: Verdict) -> tuple[str, ...]:
     unit = "%" if verdict.unit == "%" else "pp"
     change = interval = ""
     if verdict.change is not None:
-        change = f"{verdict.change:+.1f} {unit}"
-        interval = f"[{verdict.change_lower:+.1f}, {verdict.change_upper:+.1f}]"
+        change = f"{_signed(verdict.change)} {unit}"
+        interval = f"[{_signed(verdict.change_lower)}, {_signed(verdict.change_upper)}]"
     label = objective_label(verdict.subject)
     return (
         label if verdict.blocking else f"[dim]{label}[/]",
@@ -137,6 +137,13 @@ def _cells(verdict: Verdict) -> tuple[str, ...]:
         escape(interval),
         f"[{colour}]{verdict.outcome}[/]" if verdict.blocking else f"[dim]({verdict.outcome})[/]",
     )
+
+
+def _signed(value: float | None) -> str:
+    """One decimal where it tells something."""
+    if value is None:
+        return "?"
+    return f"{value:+.1f}" if abs(value) < 100 else f"{value:+.0f}"
 
 
 def _number(value: float | None, unit: str) -> str:

@@ -21,8 +21,7 @@ pytestmark = pytest.mark.skipif(
 def test_real_vllm_goes_the_whole_way(tmp_path, capfd):
     arguments = ["demo", "--engine", "vllm", "--warehouse", str(tmp_path / "warehouse")]
     arguments += ["--engine-venv", str(ENVIRONMENT), "--model", str(MODEL)]
-    arguments += ["--runs", str(tmp_path / "runs"), "--engine-arg=--enforce-eager"]
-    arguments += ["--engine-arg=--max-model-len=2048", "--engine-arg=--max-num-seqs=16"]
+    arguments += ["--runs", str(tmp_path / "runs")]
     status = run([*arguments, "--engine-source", str(definitions(tmp_path))])
     captured = capfd.readouterr()
     assert status in {0, 6}, captured.err
