@@ -117,6 +117,19 @@ def test_nothing_outlives_its_owner(tmp_path, mark, number, victim):
     assert not (left := wait_gone(mark, 5)), describe(left)
 
 
+def test_a_supervised_command_does_not_outlive_its_owner_either(mark):
+    code = (
+        "import sys; from gauntlet.core.proc import run\n"
+        "nap = [sys.executable, '-c', 'import time; time.sleep(60)']\n"
+        "run(nap, timeout=60, supervised=True)"
+    )
+    owner = subprocess.Popen([PYTHON, "-c", code], env=environment(mark))
+    wait_until(lambda: len(marked(mark)) == 3)
+    owner.kill()
+    owner.wait()
+    assert not (left := wait_gone(mark, 5)), describe(left)
+
+
 def test_a_log_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InfrastructureError, match="cannot write the log"):
