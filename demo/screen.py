@@ -101,7 +101,8 @@ class Screen:
             colour = _COLOURS.get(gate.state, "yellow")
             self._console.print(f"           [{colour}]{gate.state:12}[/] {gate.name}")
             for reason in gate.reasons:
-                self.detail(f"  {reason}")
+                line = Text(f"             {reason}", overflow="ellipsis", no_wrap=True)
+                self._console.print(line)
 
     @staticmethod
     def coloured(outcome: str) -> str:

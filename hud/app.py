@@ -95,10 +95,12 @@ def _verdicts(page: RunPage) -> None:
         return
     table = by_severity(page.verdicts)
     stopped = table[table["blocking"] & ~table["outcome"].isin(["same", "better"])]
-    for row in stopped.to_dict("records"):
-        st.markdown(
-            f":red[**{objective_label(row['subject'])}**] is {row['outcome']}: {row['reason']}"
-        )
+    lines = [
+        f"- :red[**{objective_label(row['subject'])}**] is {row['outcome']}: {row['reason']}"
+        for row in stopped.to_dict("records")
+    ]
+    if lines:
+        st.markdown("\n".join(lines))
     left, right = st.columns([2, 1], gap="medium")
     rows = [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
     shown = pd.DataFrame(
