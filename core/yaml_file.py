@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from gauntlet.core.errors import ConfigError, Problem, nearest
 
 KeyPath = tuple[str | int, ...]
+_LONGEST_VALUE = 80
 
 
 class StrictModel(BaseModel):
@@ -178,13 +179,20 @@ def _problem(document: YamlDocument, model: type[BaseModel], item: dict[str, Any
     if item["type"] == "missing":
         return document.problem(path, "required key is missing")
     expected = item.get("ctx", {}).get("expected")
-    value = repr(item["input"])
     message = str(item["msg"]).removeprefix("Value error, ")
     return document.problem(
         path,
         f"expected {expected}" if expected else message,
-        value=value if len(value) <= 80 else f"{value[:77]}...",
+        value=_shown(item["input"]),
     )
+
+
+def _shown(value: object) -> str | None:
+    """A scalar as it was written; a whole mapping or list would bury the message."""
+    if isinstance(value, dict | list):
+        return None
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
 
 
 def _fields_at(model: type[BaseModel], path: KeyPath) -> list[str]:

@@ -53,6 +53,15 @@ def test_broken_yaml_names_file_and_line(text, expected):
     assert expected in caught.value.message
 
 
+def test_values_are_shown_where_they_help():
+    shown = problems_of("name: [1, 2]\nsteps: [{label: x, count: -1}]\n")
+    assert shown[0] == "jobs.yaml:1: name: Input should be a valid string"
+    assert shown[1].endswith("(got -1)")
+    long = problems_of(f"name: a\nsteps: {'x' * 500}\n")[0]
+    assert "..." in long
+    assert len(long) < 200
+
+
 @pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n", "~"])
 def test_empty_documents_are_nothing_not_an_error(text):
     assert parse_yaml(text, file="x").value is None
