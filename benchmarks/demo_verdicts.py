@@ -53,36 +53,24 @@ def run_once(candidate: str, seed: int, folder: Path) -> Outcome:
     gauntlet = [sys.executable, "-m", "gauntlet"]
     settings = "same" if candidate == "same" else str(slower_settings(folder))
     command = [*gauntlet, "demo", "--candidate", settings, "--seed", str(seed)]
-    command += ["--warehouse", str(store / "warehouse"), "--runs", str(store / "runs")]
+    command += ["--warehouse", str(store / "warehouse"), "--runs", str(store / "runs"), "--json"]
     started = time.monotonic()
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     seconds = time.monotonic() - started
     if ended.returncode not in {0, 6}:
         sys.exit(f"{candidate}, seed {seed}: exit {ended.returncode}\n{ended.stderr[-2000:]}")
-    query = "SELECT kind, subject, outcome, blocking, evidence FROM decisions"
-    command = [
-        *gauntlet,
-        "warehouse",
-        "sql",
-        query,
-        "--json",
-        "--warehouse",
-        str(store / "warehouse"),
-    ]
-    rows = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    verdicts = [row for row in rows if row["kind"] == "verdict"]
+    result = json.loads(ended.stdout)
+    blocking = [verdict for verdict in result["verdicts"] if verdict["blocking"]]
     return Outcome(
         seed=seed,
         seconds=seconds,
-        release=next(row["outcome"] for row in rows if row["kind"] == "release"),
-        worse=tuple(r["subject"] for r in verdicts if r["blocking"] and r["outcome"] == "worse"),
-        open=tuple(
-            r["subject"] for r in verdicts if r["blocking"] and r["outcome"] == "inconclusive"
-        ),
+        release=result["outcome"],
+        worse=tuple(v["subject"] for v in blocking if v["outcome"] == "worse"),
+        open=tuple(v["subject"] for v in blocking if v["outcome"] == "inconclusive"),
         changes={
-            row["subject"]: change
-            for row in verdicts
-            if (change := json.loads(row["evidence"])["change"]) is not None
+            verdict["subject"]: verdict["change"]
+            for verdict in result["verdicts"]
+            if verdict["change"] is not None
         },
     )
 

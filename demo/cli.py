@@ -48,23 +48,29 @@ _RECIPES = {"simulator": "smoke", "vllm": "cpu-smoke"}
 @click.option("--runs", type=click.Path(path_type=Path), default=Path(".gauntlet/runs"))
 @click.option("--cache", type=click.Path(path_type=Path), help="Where engine sources are kept.")
 @click.option("--dry-run", is_flag=True, help="Decide, print what would be measured, and stop.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, steps to stderr.")
 @warehouse_option
 def demo(location: str, **options: Any) -> int:  # noqa: ANN401 - click's options, resolved below
     """Decide, measure, keep, judge, gate and show, once.
 
     Exits 0 where the candidate is QUALIFIED and 6 where it is not.
     """
+    from rich.console import Console
+
     from gauntlet.core.proc import terminable
     from gauntlet.demo.run import plan_demo, run_demo
     from gauntlet.demo.screen import Screen
 
-    dry_run = options.pop("dry_run")
+    dry_run, as_json = options.pop("dry_run"), options.pop("as_json")
     request = _request(location, options)
+    screen = Screen(Console(stderr=True, highlight=False)) if as_json else Screen()
     with terminable():
         if dry_run:
-            plan_demo(request, Screen())
+            plan_demo(request, screen)
             return int(ExitCode.OK)
-        result = run_demo(request, Screen())
+        result = run_demo(request, screen)
+    if as_json:
+        click.echo(result.to_json())
     click.echo(f"{result.qualification.outcome} after {result.seconds:.0f} s", err=True)
     return int(ExitCode.OK if result.qualification.qualified else ExitCode.NOT_QUALIFIED)
 

@@ -1,9 +1,10 @@
 """The main job: decide, measure, keep, judge, gate, show. Each step calls one package."""
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from gauntlet import __version__
@@ -33,10 +34,16 @@ from gauntlet.warehouse.store import open_store
 class DemoResult:
     """How a demo ended."""
 
+    run_id: str
     qualification: Qualification
     verdicts: tuple[Verdict, ...]
     blocks: int
     seconds: float
+
+    def to_json(self) -> str:
+        """The whole result as one JSON object."""
+        record = asdict(self) | {"outcome": self.qualification.outcome}
+        return json.dumps(record, indent=2, sort_keys=True)
 
 
 class _Demo:
@@ -182,6 +189,7 @@ def run_demo(request: DemoRequest, screen: Screen) -> DemoResult:
         qualification = demo.gate()
     demo.show()
     return DemoResult(
+        run_id=request.run_id,
         qualification=qualification,
         verdicts=tuple(verdicts),
         blocks=blocks,

@@ -46,10 +46,13 @@ def test_a_slower_and_worse_build_is_not(tmp_path):
     candidate = settings(
         tmp_path, "bad", timing={"decode_step_ms": 9.0}, answers={"tool_accuracy": 0.6}
     )
-    ended = demo(tmp_path, candidate=candidate)
+    ended = demo(tmp_path, "--json", candidate=candidate)
     assert ended.returncode == 6, ended.stderr
-    assert "NOT QUALIFIED" in ended.stdout
-    verdicts = ended.verdicts()
+    assert "NOT QUALIFIED" in ended.stderr
+    result = json.loads(ended.stdout)
+    assert (result["run_id"], result["outcome"]) == (ended.run["run_id"], "NOT QUALIFIED")
+    verdicts = {verdict["subject"]: verdict["outcome"] for verdict in result["verdicts"]}
+    assert verdicts == ended.verdicts()
     assert verdicts["load/random/tpot_ms/p50"] == "worse"
     assert verdicts["eval/tool_calls/accuracy"] == "worse"
     assert verdicts["requests/random/failed"] == "same"
