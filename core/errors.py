@@ -40,12 +40,6 @@ class UsageError(GauntletError):
     """The caller asked for something that does not exist or does not fit."""
 
 
-class NothingSelectedError(GauntletError):
-    """The command ran, and its selection is empty."""
-
-    exit_code = ExitCode.NOTHING_SELECTED
-
-
 class InfrastructureError(GauntletError):
     """The machine, not the engine, failed; running it again may help."""
 

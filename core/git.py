@@ -62,8 +62,3 @@ def parse_name_status(raw: str) -> list[NameStatus]:
         else:
             entries.append(NameStatus(status=letter, path=next(fields)))
     return entries
-
-
-def head_commit(repository: Path) -> str:
-    """Full hash of the checked-out commit."""
-    return git(repository, "rev-parse", "HEAD").strip()

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gauntlet.analyzer.verdicts import Verdict, objective_label
+from gauntlet.core import log
 from gauntlet.core.clock import Stopwatch
 from gauntlet.release.gates import Qualification
 
@@ -46,7 +47,8 @@ class Screen:
         watch = Stopwatch()
         step = Step()
         try:
-            yield step
+            with log.section(f"{number} {_TITLES[number - 1]}"):
+                yield step
         except BaseException:
             self._line(number, step.summary or "[red]failed[/]", watch.seconds)
             raise
