@@ -31,7 +31,9 @@ def git(repository: Path, *arguments: str) -> str:
     except CommandError as error:
         if error.result is None:
             raise
-        reason = error.result.stderr.strip() or f"exit status {error.result.returncode}"
+        # Some refusals are followed by the whole usage text.
+        said = error.result.stderr.strip().splitlines()
+        reason = said[0] if said else f"exit status {error.result.returncode}"
         msg = f"git {' '.join(arguments)} in {repository}: {reason}"
         raise UsageError(msg, hint="check the folder and the revision range") from error
 

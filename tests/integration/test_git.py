@@ -56,5 +56,5 @@ def test_a_range_that_is_none_is_a_usage_error(repository, revisions):
 
 
 def test_a_folder_that_is_no_repository(tmp_path):
-    with pytest.raises(UsageError, match="not a git repository"):
+    with pytest.raises(UsageError, match="(?i)not a git repository"):
         name_status(tmp_path, "a..b")
