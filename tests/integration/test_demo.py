@@ -44,7 +44,7 @@ def test_the_same_build_is_qualified_and_everything_is_kept(tmp_path):
 
 def test_a_slower_and_worse_build_is_not(tmp_path):
     candidate = settings(
-        tmp_path, "bad", timing={"decode_step_ms": 9.0}, answers={"tool_accuracy": 0.6}
+        tmp_path, "bad", timing={"decode_step_ms": 24.0}, answers={"tool_accuracy": 0.6}
     )
     ended = demo(tmp_path, "--json", candidate=candidate)
     assert ended.returncode == 6, ended.stderr
