@@ -1,6 +1,5 @@
 """One repetition of a load workload: send, judge, make the rows."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -22,6 +21,7 @@ from gauntlet.harness.load.requests import (
     trace_requests,
 )
 from gauntlet.harness.load.results import RequestResult, request_results
+from gauntlet.harness.validity import judge_failures
 from gauntlet.perf_eval.recipe import RandomWorkload, TraceWorkload
 from gauntlet.perf_eval.trace import generate_trace, read_trace, slice_arrivals
 from gauntlet.warehouse.records import Batch, MetricRow, RepetitionStatus, RequestRow
@@ -97,15 +97,8 @@ def judge_results(results: Sequence[RequestResult]) -> tuple[RepetitionStatus, t
     Not one success: failed. More than 5 % failures: invalid, because refusing work makes a
     server look fast.
     """
-    bad = Counter(result.status for result in results if result.status != "ok")
-    failed, total = bad.total(), len(results)
-    if not failed:
-        return "valid", ()
-    kinds = ", ".join(f"{count} {kind}" for kind, count in bad.most_common())
-    reason = f"{failed} of {total} requests failed ({kinds})"
-    if failed == total:
-        return "failed", (reason,)
-    return ("invalid" if failed > MOST_FAILED_SHARE * total else "valid"), (reason,)
+    bad = [result.status for result in results if result.status != "ok"]
+    return judge_failures(bad, len(results), most_share=MOST_FAILED_SHARE)
 
 
 def _warm_up(

@@ -3,12 +3,12 @@
 import os
 import tempfile
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from gauntlet.core.clock import Stopwatch
 from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError
 from gauntlet.core.ids import file_digest
+from gauntlet.core.scoped import Scoped
 from gauntlet.pipelines.sources import Progress, SourcePin
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _why(error: BaseException) -> str:
     return getattr(error, "strerror", None) or type(error).__name__
 
 
-class _Tracker:
+class _Tracker(Scoped):
     """Counts bytes for the progress callback and stops a download that exceeds its size."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
@@ -181,16 +181,8 @@ class _Tracker:
         self._progress = progress
         self._done = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
+    def close(self) -> None:
+        """Nothing is held; the library wants a context manager."""
 
     def update(self, increment: int) -> None:
         """Add bytes; raise ExternalServiceError where they are too many or come too slowly."""

@@ -18,14 +18,15 @@ def pytest_addoption(parser):
 def golden(request):
     """Compare text with ``tests/golden/<name>``, or write it there with --update-golden."""
 
-    def check(name: str, text: str) -> None:
+    def check(name: str, text: str) -> bool:
         path = _TESTS / "golden" / name
         if request.config.getoption("--update-golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
-            return
+            return True
         assert path.is_file(), f"no golden file {name}: run `make golden` and look at it"
         assert text == path.read_bytes().decode(), f"{name} differs: `make golden` accepts it"
+        return True
 
     return check
 

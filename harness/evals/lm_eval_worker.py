@@ -1,7 +1,7 @@
 """Run one lm-eval task in a process of its own: ``python -m ...lm_eval_worker REQUEST.json``.
 
 A process, because lm-eval configures logging and warnings of whoever imports it. The library
-rather than its command line, because the latter first reads the 13,000 task files that it ships,
+rather than its command line, because the latter first reads the 14,000 task files that it ships,
 which takes longer than the whole evaluation.
 """
 

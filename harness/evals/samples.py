@@ -1,11 +1,11 @@
 """What an accuracy task came to: one sample per question, infrastructure apart from answers."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from gauntlet.harness.context import Measurement
+from gauntlet.harness.validity import judge_failures
 from gauntlet.warehouse.records import EvalSampleRow, MetricRow, RepetitionStatus
 
 ItemT = TypeVar("ItemT")
@@ -34,15 +34,7 @@ def pair_items(items: Sequence[ItemT], *, count: int, pairs: int, pair: int) -> 
 def judge_samples(samples: Sequence[Sample]) -> tuple[RepetitionStatus, tuple[str, ...]]:
     """Decide whether the samples give an accuracy, and say why not."""
     errors = [sample.error for sample in samples if sample.status == "error"]
-    if not samples:
-        return "failed", ("no sample came back",)
-    if not errors:
-        return "valid", ()
-    commonest = Counter(errors).most_common(1)[0][0]
-    reason = f"{len(errors)} of {len(samples)} requests failed, most often: {commonest}"
-    if len(errors) == len(samples):
-        return "failed", (reason,)
-    return ("invalid" if len(errors) > MOST_ERROR_SHARE * len(samples) else "valid"), (reason,)
+    return judge_failures(errors, len(samples), most_share=MOST_ERROR_SHARE)
 
 
 def sample_rows(

@@ -1,9 +1,7 @@
 """The same suite against the embedded engine and against the HTTP protocol of a server."""
 
-import socket
 import subprocess
 import sys
-import time
 import uuid
 from datetime import timedelta, timezone
 
@@ -18,6 +16,7 @@ from factories import (
     run_row,
     sample_row,
 )
+from ports import free_port, wait_listening
 
 from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError
 from gauntlet.warehouse.queries import load_query, query_names
@@ -30,18 +29,11 @@ from gauntlet.warehouse.store import open_store
 def server(tmp_path_factory, request):
     """A process that speaks ClickHouse's HTTP protocol over an embedded engine."""
     shared = request.getfixturevalue("shared")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     folder = tmp_path_factory.mktemp("server")
     script = shared / "bench" / "chdb_http.py"
     process = subprocess.Popen([sys.executable, str(script), str(folder / "db"), str(port)])
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.1)
+    wait_listening(port, process)
     yield f"http://127.0.0.1:{port}"
     process.kill()
     process.wait()

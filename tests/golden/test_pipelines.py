@@ -28,5 +28,5 @@ BROKEN = TINY | {
 )
 def test_pipeline_and_selection(golden, name, changed, jobs):
     result = decide(request(*changes(*changed), jobs=jobs))
-    golden(f"pipelines/{name}.pipeline.yaml", result.pipeline_yaml)
-    golden(f"pipelines/{name}.selection.json", result.selection_json())
+    assert golden(f"pipelines/{name}.pipeline.yaml", result.pipeline_yaml)
+    assert golden(f"pipelines/{name}.selection.json", result.selection_json())

@@ -5,7 +5,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +18,7 @@ from factories import (
     run_row,
     sample_row,
 )
+from ports import free_port, wait_listening
 
 from gauntlet.hud import charts
 from gauntlet.hud.data import by_severity, changed_answers, load_run, load_runs
@@ -206,17 +206,10 @@ def test_effects_are_drawn_in_margins_and_towards_loss():
 @pytest.fixture
 def served(location):
     fill(location)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "gauntlet", "hud", "--no-browser", "--port", str(port)]
     process = subprocess.Popen([*command, "--warehouse", location])
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.1)
+    wait_listening(port, process)
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait(10)
