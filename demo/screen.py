@@ -103,8 +103,8 @@ class Screen:
             colour = _COLOURS.get(gate.state, "yellow")
             self._console.print(f"           [{colour}]{gate.state:12}[/] {gate.name}")
             for reason in gate.reasons:
-                line = Text(f"             {reason}", overflow="ellipsis", no_wrap=True)
-                self._console.print(line)
+                line = Text(f"             {reason}")
+                self._console.print(line, no_wrap=True, overflow="ellipsis")
 
     @staticmethod
     def coloured(outcome: str) -> str:

@@ -63,13 +63,18 @@ def test_what_could_not_be_judged_is_said_below_the_table():
 
 def test_gates_show_their_reasons():
     shown, out = screen()
+    long = f"tpot is worse: {'because ' * 20}"
     gates = (
-        GateResult(name="speed", state="FAIL", reasons=("tpot is worse",), evidence=()),
+        GateResult(name="speed", state="FAIL", reasons=(long, long), evidence=()),
         GateResult(name="accuracy", state="PASS", reasons=(), evidence=()),
     )
     shown.gates(Qualification(policy="p", gates=gates))
-    assert "FAIL         speed" in out.getvalue()
-    assert "tpot is worse" in out.getvalue()
+    lines = out.getvalue().splitlines()
+    assert "FAIL         speed" in lines[0]
+    # One line per reason, however long: the table above and the page have the rest.
+    assert [line.strip()[:13] for line in lines[1:3]] == ["tpot is worse"] * 2
+    assert len(lines) == 4
+    assert max(map(len, lines)) <= 80
 
 
 def test_labels():
