@@ -28,8 +28,6 @@ INERT = (
     "LICENSE",
     "NOTICE",
 )
-# Jobs that build what other jobs run in. They run for those, not for files.
-IMAGE_BUILDS = ("image-build*", "*-image-build", "ensure-ci-base-amd", "refresh-rocm-base-amd")
 
 
 def is_documentation(path: str) -> bool:
@@ -40,11 +38,6 @@ def is_documentation(path: str) -> bool:
 def is_inert(path: str) -> bool:
     """Whether a path can change no build and no test."""
     return any(fnmatchcase(path, pattern) for pattern in INERT)
-
-
-def is_image_build(key: str) -> bool:
-    """Whether the job of this key builds an image, or checks one."""
-    return any(fnmatchcase(key, pattern) for pattern in IMAGE_BUILDS)
 
 
 def prefixes(path: str) -> Iterator[str]:

@@ -13,7 +13,6 @@ from gauntlet.pipelines.rules import (
     RunAll,
     by_key,
     is_documentation,
-    is_image_build,
     is_inert,
 )
 
@@ -165,7 +164,7 @@ class _Chooser:
         return _decision(job, SKIP, self._no_hit(job))
 
     def _no_hit(self, job: Job) -> Reason:
-        if is_image_build(job.key):
+        if job.image:
             text = "no selected job needs what it builds"
             return Reason(rule="image-not-needed", evidence="", path=(job.key,), text=text)
         refused = self._refused.get(job.key)
@@ -254,7 +253,7 @@ def _close(definitions: Definitions, decisions: dict[str, Decision]) -> dict[str
     pending = sorted(key for key, decision in decisions.items() if decision.runs)
     _add_needed(pending, depends_on, closed)
     for job in definitions.jobs:
-        if closed[job.key].runs or job.optional or not is_image_build(job.key):
+        if closed[job.key].runs or job.optional or not job.image:
             continue
         if job.depends_on and all(closed[key].runs for key in job.depends_on):
             needed = job.depends_on[0]

@@ -2,22 +2,61 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from enum import IntEnum
+from typing import Any, Literal
 
 from gauntlet.core.errors import Problem
+
+Transport = Literal["docker", "kubernetes", "bare"]
+"""How a job gets its environment: a container, a pod, or the agent's own shell."""
 
 Scalar = str | bool | int | float
 """A value of an environment variable or an agent tag."""
 
 
+class Tier(IntEnum):
+    """From which kind of build on a job runs by itself; a later kind holds all earlier ones."""
+
+    FAST = 1
+    """Every push."""
+    READY = 2
+    """A pull request that is ready for review."""
+    MERGE = 3
+    """A commit on the main branch."""
+    NIGHTLY = 4
+    """The nightly build, which runs whatever changed."""
+    RELEASE = 5
+    """A release candidate."""
+
+    @property
+    def title(self) -> str:
+        """The word that definitions and options use."""
+        return self.name.lower()
+
+    @property
+    def runs_everything(self) -> bool:
+        """Whether builds of this kind run all their jobs, whatever changed."""
+        return self >= Tier.NIGHTLY
+
+
+TIERS = tuple(tier.title for tier in Tier)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One job definition; ``file`` is where it is written, relative to the source tree."""
+    """One job definition; ``file`` is where it is written, relative to the source tree.
+
+    ``image``: it builds an image, or checks one, and runs where a job that runs needs that.
+    ``always``: it runs for every change. ``transport`` overrides what its device says.
+    ``lends_file``: the definition file itself is one of its source dependencies in the engine's
+    own rule. ``hardware_tags`` select it in a pipeline for one kind of hardware.
+    """
 
     key: str
     label: str
     group: str
     file: str
+    line: int | None = field(default=None, compare=False)
     commands: tuple[str, ...]
     device: str | None = None
     num_devices: int | None = None
@@ -25,10 +64,14 @@ class Job:
     working_dir: str | None = None
     depends_on: tuple[str, ...] = ()
     source_dependencies: tuple[str, ...] = ()
-    optional: bool = False
-    soft_fail: bool = False
+    tier: Tier = Tier.READY
+    image: bool = False
+    always: bool = False
+    lends_file: bool = False
+    soft_fail: bool | tuple[int, ...] = False
     timeout_in_minutes: int | None = None
     parallelism: int | None = None
+    automatic_shard: bool = False
     retry: Mapping[str, Any] | None = None
     env: Mapping[str, Scalar] = field(default_factory=dict)
     agent_tags: Mapping[str, Scalar] = field(default_factory=dict)
@@ -37,8 +80,17 @@ class Job:
     concurrency_group: str | None = None
     condition: str | None = None
     allow_dependency_failure: bool = False
-    no_plugin: bool = False
+    transport: Transport | None = None
+    needs_accelerator: bool = True
+    mount_agent: bool = False
+    priority: int | None = None
+    hardware_tags: tuple[str, ...] = ()
     mirror_of: str | None = None
+
+    @property
+    def optional(self) -> bool:
+        """Whether it never runs by itself for a pull request."""
+        return self.tier > Tier.READY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +102,7 @@ class BrokenJob:
     group: str
     file: str
     problems: tuple[Problem, ...]
+    line: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

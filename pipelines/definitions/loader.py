@@ -14,9 +14,9 @@ from gauntlet.pipelines.definitions.files import (
     parse_config,
 )
 from gauntlet.pipelines.definitions.graph import check_graph
-from gauntlet.pipelines.definitions.job import BrokenJob, Definitions, Job
-from gauntlet.pipelines.definitions.keys import safe_key, slug
-from gauntlet.pipelines.definitions.mirrors import mirror_jobs
+from gauntlet.pipelines.definitions.job import BrokenJob, Definitions, Job, Tier
+from gauntlet.pipelines.definitions.keys import is_image_build, safe_key, slug
+from gauntlet.pipelines.definitions.mirrors import mirror_jobs, transport_of
 from gauntlet.pipelines.definitions.models import JobFile, StepModel
 
 DEFAULT_WORKING_DIR = "/vllm-workspace/tests"
@@ -65,9 +65,9 @@ def _load_file(file: DefinitionFile) -> tuple[list[Job], list[BrokenJob]]:
         try:
             step = _load_step(document, index, raw)
         except ConfigError as error:
-            broken.append(_broken_step(file.path, top, index, raw, error.problems))
+            broken.append(_broken_step(document, top, index, raw, error.problems))
             continue
-        jobs += _jobs_of(file.path, top, step)
+        jobs += _jobs_of(file.path, document.line(("steps", index)), top, step)
     return jobs, broken
 
 
@@ -96,16 +96,18 @@ def _load_step(document: YamlDocument, index: int, raw: object) -> StepModel:
         raise
 
 
-def _jobs_of(file: str, top: JobFile, step: StepModel) -> list[Job]:
+def _jobs_of(file: str, line: int | None, top: JobFile, step: StepModel) -> list[Job]:
     """Resolve a step's defaults; return its job and the job's mirrors."""
     # A group that depends on something lends that, and a working directory, to its steps;
     # a group that does not lends neither. The engine's own generator reads it so.
     lent = top.depends_on
+    key = step.key or slug(step.label)
     job = Job(
-        key=step.key or slug(step.label),
+        key=key,
         label=step.label,
         group=top.group or PurePosixPath(file).stem,
         file=file,
+        line=line,
         commands=step.commands,
         device=step.device or step.gpu,
         num_devices=step.num_devices or step.num_gpus,
@@ -113,10 +115,13 @@ def _jobs_of(file: str, top: JobFile, step: StepModel) -> list[Job]:
         working_dir=step.working_dir or (DEFAULT_WORKING_DIR if lent else None),
         depends_on=step.depends_on or lent,
         source_dependencies=step.source_file_dependencies,
-        optional=step.optional,
+        tier=_tier(step),
+        image=is_image_build(key),
+        lends_file=bool(lent),
         soft_fail=step.soft_fail,
         timeout_in_minutes=step.timeout_in_minutes,
         parallelism=step.parallelism,
+        automatic_shard=step.automatic_shard,
         retry=step.retry,
         env=step.env,
         agent_tags=step.agent_tags,
@@ -125,9 +130,17 @@ def _jobs_of(file: str, top: JobFile, step: StepModel) -> list[Job]:
         concurrency_group=step.concurrency_group,
         condition=step.condition,
         allow_dependency_failure=step.allow_dependency_failure,
-        no_plugin=step.no_plugin,
+        transport=transport_of(step.no_plugin, step.dind),
+        needs_accelerator=not step.no_gpu,
+        mount_agent=step.mount_buildkite_agent,
     )
     return [job, *mirror_jobs(job, step.mirror)]
+
+
+def _tier(step: StepModel) -> Tier:
+    if not step.optional:
+        return Tier.READY
+    return Tier.MERGE if step.autorun_on_main else Tier.NIGHTLY
 
 
 def _broken_file(path: str, problems: tuple[Problem, ...]) -> BrokenJob:
@@ -141,9 +154,10 @@ def _broken_file(path: str, problems: tuple[Problem, ...]) -> BrokenJob:
 
 
 def _broken_step(
-    path: str, top: JobFile, index: int, raw: object, problems: tuple[Problem, ...]
+    document: YamlDocument, top: JobFile, index: int, raw: object, problems: tuple[Problem, ...]
 ) -> BrokenJob:
     """Name the broken job as it would have been named, as far as that can be told."""
+    path = document.file
     step = raw if isinstance(raw, dict) else {}
     label = step.get("label") if isinstance(step.get("label"), str) else None
     key = step.get("key") if isinstance(step.get("key"), str) else None
@@ -154,4 +168,5 @@ def _broken_step(
         group=top.group or PurePosixPath(path).stem,
         file=path,
         problems=problems,
+        line=document.line(("steps", index)),
     )

@@ -72,6 +72,8 @@ class MirrorModel(StrictModel):
     dind: StrictBool | None = None
     no_gpu: StrictBool | None = None
     no_plugin: StrictBool | None = None
+    concurrency: Count | None = None
+    concurrency_group: str | None = None
 
 
 class Mirrors(StrictModel):

@@ -11,8 +11,8 @@ from gauntlet.pipelines.buildkite import render
 from gauntlet.pipelines.changes import ChangedFile, changed_paths, example_names, load_example
 from gauntlet.pipelines.decide import DecideRequest, decide
 from gauntlet.pipelines.definitions.files import read_files
+from gauntlet.pipelines.definitions.keys import is_image_build
 from gauntlet.pipelines.definitions.loader import parse_definitions
-from gauntlet.pipelines.rules import is_image_build
 from gauntlet.pipelines.selection import select
 from gauntlet.pipelines.sources import open_source
 from gauntlet.pipelines.validation import validate_pipeline

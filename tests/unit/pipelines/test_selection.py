@@ -4,6 +4,7 @@ import pytest
 from unit.pipelines.factories import TINY, changes, definitions, job, make_definitions
 
 from gauntlet.pipelines.changes import ChangedFile
+from gauntlet.pipelines.definitions.job import Tier
 from gauntlet.pipelines.selection import select
 
 AUTOMATIC = {
@@ -171,7 +172,7 @@ def test_a_broken_job_runs_unless_nothing_can_be_affected():
 def test_a_needed_optional_job_runs():
     jobs = make_definitions(
         job("user", depends_on=("tool",), source_dependencies=("v",)),
-        job("tool", optional=True),
+        job("tool", tier=Tier.NIGHTLY),
     )
     assert select(jobs, changes("v/a")).selected == ("tool", "user")
 
