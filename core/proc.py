@@ -62,12 +62,14 @@ def run(
     limit: int = 4 << 20,
     check: bool = True,
     supervised: bool = False,
+    errors: str = "replace",
 ) -> Completed:
     """Run a program to its end and return what it wrote.
 
     ``timeout`` is in seconds, ``limit`` in bytes per stream; what comes after it is read and
     dropped. The program gets its own process group, which is killed on timeout or interrupt;
     with ``supervised`` (a few hundredths of a second more) it also dies when we are killed.
+    ``errors`` says what becomes of bytes that are not UTF-8.
 
     Raises CommandError where it cannot start, overruns ``timeout``, or (with ``check``) fails.
     """
@@ -89,7 +91,7 @@ def run(
         msg = f"cannot run {argv[0]}: {error.strerror}"
         raise CommandError(msg) from error
     try:
-        out, err, truncated, ended = _collect(process, timeout, limit)
+        out, err, truncated, ended = _collect(process, timeout, limit, errors)
     finally:
         _end_group(process)
     result = Completed(
@@ -110,7 +112,7 @@ def run(
 
 
 def _collect(
-    process: "subprocess.Popen[bytes]", timeout: float, limit: int
+    process: "subprocess.Popen[bytes]", timeout: float, limit: int, errors: str
 ) -> tuple[str, str, bool, bool]:
     """Read both streams until the program ends; the last value tells whether it did in time."""
     deadline = time.monotonic() + timeout
@@ -138,7 +140,7 @@ def _collect(
             process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             ended = False
-    texts = [kept[name].decode(errors="replace") for name in ("stdout", "stderr")]
+    texts = [kept[name].decode(errors=errors) for name in ("stdout", "stderr")]
     return texts[0], texts[1], truncated, ended
 
 

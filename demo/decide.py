@@ -6,7 +6,8 @@ from pathlib import Path
 from gauntlet.core.errors import ExternalServiceError, UsageError
 from gauntlet.demo.request import DemoRequest
 from gauntlet.demo.screen import Screen
-from gauntlet.pipelines.changes import git_changes, load_example
+from gauntlet.pipelines.base import BaseRequest, range_changes
+from gauntlet.pipelines.changes import ChangeSet, load_example
 from gauntlet.pipelines.decide import DecideRequest, DecisionResult, decide, write_artifacts
 from gauntlet.pipelines.sources import (
     EngineSource,
@@ -39,10 +40,11 @@ def decide_step(request: DemoRequest, screen: Screen) -> Decided:
             step.summary = "[yellow]skipped[/]: the engine's source cannot be had"
             return Decided(None, out, skipped=f"{error.message} ({error.hint})")
         if request.diff_from:
-            changes = git_changes(request.engine_source or Path(), request.diff_from)
+            checkout = BaseRequest(repository=request.engine_source or Path())
+            changes = range_changes(checkout, request.diff_from)
             what = request.diff_from
         else:
-            changes = load_example(request.example)
+            changes = ChangeSet(files=load_example(request.example))
             what = f"the example change {request.example!r}"
         result = decide(DecideRequest.from_source(source, changes))
         write_artifacts(result, out)

@@ -4,12 +4,16 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import field_validator
+
 from gauntlet import __version__
 from gauntlet.core.errors import ConfigError, Problem
 from gauntlet.core.yaml_file import StrictModel, YamlDocument, read_text, validate_model
-from gauntlet.pipelines.changes import ChangedFile
+from gauntlet.pipelines.changes import ChangedFile, ChangeSet
+from gauntlet.pipelines.decisions import Decision, Mode, Options, Selection
 from gauntlet.pipelines.definitions.files import DefinitionFile, DefinitionFiles
-from gauntlet.pipelines.selection import Decision, Selection
+from gauntlet.pipelines.definitions.job import TIERS, Tier
+from gauntlet.pipelines.differences import Comparison
 
 SCHEMA_VERSION = 1
 PIPELINE = "pipeline.yaml"
@@ -40,6 +44,34 @@ class RecordedChange(StrictModel):
     old_path: str | None = None
 
 
+class RecordedChanges(StrictModel):
+    """What changed, and between which commits; ``unknown`` says why that is not known."""
+
+    base: str | None
+    head: str | None
+    unknown: str | None
+    files: tuple[RecordedChange, ...]
+
+
+class RecordedOptions(StrictModel):
+    """What the build asked for."""
+
+    mode: Mode
+    tier: str
+    labels: tuple[str, ...]
+    keys: tuple[str, ...]
+    run_all: bool
+    hardware: str | None
+
+    @field_validator("tier")
+    @classmethod
+    def _tier_is_known(cls, value: str) -> str:
+        if value not in TIERS:
+            message = f"one of {', '.join(TIERS)}"
+            raise ValueError(message)
+        return value
+
+
 class Parameters(StrictModel):
     """Everything that a decision was made from."""
 
@@ -48,23 +80,45 @@ class Parameters(StrictModel):
     engine: Engine
     config: RecordedFile
     job_files: tuple[RecordedFile, ...]
-    changes: tuple[RecordedChange, ...]
-    nightly: bool
+    other_configs: tuple[RecordedFile, ...]
+    changes: RecordedChanges
+    options: RecordedOptions
     fleet: str
 
     def files(self) -> DefinitionFiles:
         """The definition files as they were read."""
         return DefinitionFiles(
-            config=DefinitionFile(path=self.config.path, text=self.config.text),
-            jobs=tuple(DefinitionFile(path=f.path, text=f.text) for f in self.job_files),
+            config=_restored(self.config),
+            jobs=tuple(map(_restored, self.job_files)),
+            others=tuple(map(_restored, self.other_configs)),
         )
 
-    def changed_files(self) -> tuple[ChangedFile, ...]:
+    def change_set(self) -> ChangeSet:
         """The changes as they were read."""
-        return tuple(
+        recorded = self.changes
+        files = tuple(
             ChangedFile(path=change.path, status=change.status, old_path=change.old_path)
-            for change in self.changes
+            for change in recorded.files
         )
+        return ChangeSet(
+            files=files, base=recorded.base, head=recorded.head, unknown=recorded.unknown
+        )
+
+    def selection_options(self) -> Options:
+        """The options as they were given."""
+        given = self.options
+        return Options(
+            mode=given.mode,
+            tier=Tier[given.tier.upper()],
+            labels=given.labels,
+            keys=given.keys,
+            run_all=given.run_all,
+            hardware=given.hardware,
+        )
+
+
+def _restored(file: RecordedFile) -> DefinitionFile:
+    return DefinitionFile(path=file.path, text=file.text)
 
 
 def decision_record(decision: Decision) -> dict[str, Any]:
@@ -93,9 +147,23 @@ def selection_record(selection: Selection) -> dict[str, Any]:
     """A selection as plain data: the keys that run, every job's decision, docs_only."""
     return {
         "selected": list(selection.selected),
+        "blocked": list(selection.blocked),
         "jobs": [decision_record(decision) for decision in selection.decisions],
         "docs_only": selection.docs_only,
     }
+
+
+def difference_records(compared: Comparison) -> list[dict[str, Any]]:
+    """Differences from vLLM's own rule as plain data."""
+    return [
+        {
+            "key": difference.key,
+            "change": "added" if difference.added else "dropped",
+            "kind": difference.kind,
+            "text": difference.text,
+        }
+        for difference in compared.differences
+    ]
 
 
 def selection_json(selection: Selection, groups: int) -> str:
@@ -103,6 +171,7 @@ def selection_json(selection: Selection, groups: int) -> str:
     counts = {
         "jobs": len(selection.decisions),
         "selected": len(selection.selected),
+        "blocked": len(selection.blocked),
         "groups": groups,
     }
     record = {"schema_version": SCHEMA_VERSION, "counts": counts, **selection_record(selection)}
@@ -113,8 +182,8 @@ def parameters_json(
     *,
     engine: Engine,
     files: DefinitionFiles,
-    changes: tuple[ChangedFile, ...],
-    nightly: bool,
+    changes: ChangeSet,
+    options: Options,
     fleet: str,
 ) -> str:
     """Text of parameters.json."""
@@ -124,11 +193,24 @@ def parameters_json(
         "engine": engine.model_dump(),
         "config": _recorded(files.config),
         "job_files": [_recorded(file) for file in files.jobs],
-        "changes": [
-            {"status": change.status, "path": change.path, "old_path": change.old_path}
-            for change in changes
-        ],
-        "nightly": nightly,
+        "other_configs": [_recorded(file) for file in files.others],
+        "changes": {
+            "base": changes.base,
+            "head": changes.head,
+            "unknown": changes.unknown,
+            "files": [
+                {"status": change.status, "path": change.path, "old_path": change.old_path}
+                for change in changes.files
+            ],
+        },
+        "options": {
+            "mode": options.mode,
+            "tier": options.tier.title,
+            "labels": sorted(set(options.labels)),
+            "keys": sorted(set(options.keys)),
+            "run_all": options.run_all,
+            "hardware": options.hardware,
+        },
         "fleet": fleet,
     }
     return _dump(record)
@@ -144,8 +226,8 @@ def load_parameters(path: Path) -> Parameters:
     parameters = validate_model(YamlDocument(str(path), value, {}), Parameters)
     problems = [
         Problem(file=str(path), key=file.path, message="the text does not match its sha256")
-        for file in (parameters.config, *parameters.job_files)
-        if DefinitionFile(path=file.path, text=file.text).sha256 != file.sha256
+        for file in (parameters.config, *parameters.job_files, *parameters.other_configs)
+        if _restored(file).sha256 != file.sha256
     ]
     if problems:
         raise ConfigError(problems, hint="the file was altered after it was written")

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from gauntlet.core.errors import ConfigError, Problem, unknown_name
-from gauntlet.core.git import NameStatus, name_status, parse_name_status
+from gauntlet.core.git import NameStatus, parse_name_status
 from gauntlet.core.yaml_file import read_text
 
 _STATUS = re.compile(r"([ACDMRTUXB])(\d{0,3})\t(.+)", re.DOTALL)
@@ -34,6 +34,20 @@ class ChangedFile:
         return f"{self.status} {self.old_path} -> {self.path}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeSet:
+    """What one build has to answer for: the files that differ between ``base`` and ``head``.
+
+    ``unknown`` says why that cannot be told, and then every job runs. ``base`` and ``head`` are
+    commits where the files come from git.
+    """
+
+    files: tuple[ChangedFile, ...] = ()
+    base: str | None = None
+    head: str | None = None
+    unknown: str | None = None
+
+
 def changed_paths(changes: Iterable[ChangedFile]) -> tuple[str, ...]:
     """Return all paths that count as changed, sorted, each once."""
     return tuple(sorted({path for change in changes for path in change.paths}))
@@ -46,7 +60,7 @@ def parse_changes(text: str, *, file: str = "changes") -> tuple[ChangedFile, ...
     The result is sorted. Raises ConfigError with every line that cannot be read.
     """
     if "\0" in text:
-        return _ordered(_from_git(parse_name_status(text)))
+        return from_git(parse_name_status(text))
     changes, problems = [], []
     for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.rstrip("\r")
@@ -67,12 +81,12 @@ def read_changes(path: Path) -> tuple[ChangedFile, ...]:
     return parse_changes(read_text(path), file=str(path))
 
 
-def git_changes(repository: Path, revision_range: str) -> tuple[ChangedFile, ...]:
-    """Read the changes of ``BASE..HEAD`` from a git checkout.
-
-    Raises UsageError where git does not know the range, as in a shallow clone without the base.
-    """
-    return _ordered(_from_git(name_status(repository, revision_range)))
+def from_git(entries: Iterable[NameStatus]) -> tuple[ChangedFile, ...]:
+    """Turn what git says into changed files, sorted."""
+    return _ordered(
+        ChangedFile(path=entry.path, status=entry.status[0], old_path=entry.old_path)
+        for entry in entries
+    )
 
 
 def example_names() -> tuple[str, ...]:
@@ -93,13 +107,6 @@ def example_text(name: str) -> str:
         raise unknown_name(kind="example", name=name, known=example_names())
     folder = resources.files("gauntlet.pipelines").joinpath("examples")
     return folder.joinpath(f"{name}.txt").read_text("utf-8")
-
-
-def _from_git(entries: Iterable[NameStatus]) -> list[ChangedFile]:
-    return [
-        ChangedFile(path=entry.path, status=entry.status[0], old_path=entry.old_path)
-        for entry in entries
-    ]
 
 
 def _ordered(changes: Iterable[ChangedFile]) -> tuple[ChangedFile, ...]:
@@ -145,4 +152,4 @@ def _unquote(text: str) -> str:
         out.append(_LETTERS[code] if code in _LETTERS else int(code, 8) & 0xFF)
         position = match.end()
     out += text[position:].encode()
-    return out.decode("utf-8", errors="replace")
+    return out.decode("utf-8", errors="backslashreplace")

@@ -11,6 +11,7 @@ WORKSPACE = "/vllm-workspace"
 # What ends one shell command inside a line of text.
 _BREAK = re.compile(r"[;\n|&]+")
 _WORD = re.compile(r"""[^\s"'()]+""")
+_FILE = re.compile(r"(?<![\w./$-])[\w./-]+\.(?:sh|py|txt|ya?ml|json|toml|hcl|cfg)\b(?![\w*$/])")
 _FIND = re.compile(r"\bfind\s+([^\s\"'-]\S*)")
 # Options of pytest whose value is the next word and no path.
 _WITH_VALUE = frozenset({"-m", "-k", "-n", "-p", "-o", "-c", "-r", "--ignore", "--deselect"})
@@ -42,6 +43,25 @@ def pytest_targets(commands: tuple[str, ...], working_dir: str | None) -> Target
             for folder in _FIND.findall(command):
                 named.update(_resolve(folder, bases))
     return Targets(tuple(named), tuple(ignored))
+
+
+@lru_cache(maxsize=4096)
+def named_files(commands: tuple[str, ...], working_dir: str | None) -> tuple[str, ...]:
+    """Files that a job's commands name: scripts, configurations, lists; wherever they may lie.
+
+    A command may have changed the directory, so every word is read from the working directory
+    and from the root of the tree. A reading that names nothing does no harm.
+    """
+    bases = (_in_tree(working_dir or WORKSPACE), "")
+    found: dict[str, None] = {}
+    for command in commands:
+        for word in _FILE.findall(command):
+            path = word.removeprefix(f"{WORKSPACE}/")
+            if path.startswith("/"):
+                continue
+            for base in bases:
+                found[normpath(f"{base}/{path}" if base else path)] = None
+    return tuple(path for path in found if not path.startswith(".."))
 
 
 def _in_tree(folder: str, base: str = "") -> str:

@@ -1,8 +1,7 @@
 """The whole decision in one call: definitions and changes in, selection and pipeline out."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -11,35 +10,42 @@ from gauntlet.core.files import write_atomic
 from gauntlet.pipelines import artifacts
 from gauntlet.pipelines.artifacts import Engine
 from gauntlet.pipelines.buildkite import render, to_yaml
-from gauntlet.pipelines.changes import ChangedFile
+from gauntlet.pipelines.changes import ChangeSet
+from gauntlet.pipelines.decisions import Options, Selection
 from gauntlet.pipelines.definitions.files import DefinitionFiles, read_files
 from gauntlet.pipelines.definitions.job import Definitions
 from gauntlet.pipelines.definitions.loader import parse_definitions
 from gauntlet.pipelines.fleet import fleet_text, parse_fleet
 from gauntlet.pipelines.plan import Plan, fail_steps, fleet_problems, make_plan
-from gauntlet.pipelines.selection import Selection, select
+from gauntlet.pipelines.selection import select
 from gauntlet.pipelines.sources import CONFIG_PATH, EngineSource
 from gauntlet.pipelines.validation import step_problems, structure_problems, validate_pipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideRequest:
-    """All that a decision depends on; two equal requests give equal bytes."""
+    """All that a decision depends on; two equal requests give equal bytes.
+
+    ``root`` is the tree that the definitions were read from, where there is one: it decides
+    nothing.
+    """
 
     engine: Engine
     files: DefinitionFiles
-    changes: tuple[ChangedFile, ...]
-    nightly: bool
+    changes: ChangeSet
     fleet: str
+    options: Options = field(default_factory=Options)
+    root: Path | None = field(default=None, compare=False)
 
     @classmethod
     def from_source(
         cls,
         source: EngineSource,
-        changes: Sequence[ChangedFile],
+        changes: ChangeSet,
         *,
-        nightly: bool = False,
+        options: Options | None = None,
         config: str = CONFIG_PATH,
+        fleet: str | None = None,
     ) -> "DecideRequest":
         """Read the definitions of a source tree.
 
@@ -48,9 +54,20 @@ class DecideRequest:
         return cls(
             engine=Engine(name=source.name, version=source.version),
             files=read_files(source.root, config),
-            changes=tuple(changes),
-            nightly=nightly,
-            fleet=fleet_text(),
+            changes=changes,
+            options=options or Options(),
+            fleet=fleet or fleet_text(),
+            root=source.root,
+        )
+
+    def parameters_json(self) -> str:
+        """Text of parameters.json, from which the decision can be made again anywhere."""
+        return artifacts.parameters_json(
+            engine=self.engine,
+            files=self.files,
+            changes=self.changes,
+            options=self.options,
+            fleet=self.fleet,
         )
 
     @classmethod
@@ -60,8 +77,8 @@ class DecideRequest:
         return cls(
             engine=parameters.engine,
             files=parameters.files(),
-            changes=parameters.changed_files(),
-            nightly=parameters.nightly,
+            changes=parameters.change_set(),
+            options=parameters.selection_options(),
             fleet=parameters.fleet,
         )
 
@@ -72,6 +89,7 @@ class Counts:
 
     jobs: int
     selected: int
+    blocked: int
     groups: int
     selected_groups: int
     changed_files: int
@@ -103,9 +121,10 @@ class DecisionResult:
         return Counts(
             jobs=len(self.selection.decisions),
             selected=len(self.selection.selected),
+            blocked=len(self.selection.blocked),
             groups=len(self.definitions.groups),
             selected_groups=len(self.plan.groups),
-            changed_files=len(self.request.changes),
+            changed_files=len(self.request.changes.files),
         )
 
     @property
@@ -133,17 +152,6 @@ class DecisionResult:
         """Text of selection.json."""
         return artifacts.selection_json(self.selection, len(self.definitions.groups))
 
-    def parameters_json(self) -> str:
-        """Text of parameters.json, from which the decision can be made again anywhere."""
-        request = self.request
-        return artifacts.parameters_json(
-            engine=request.engine,
-            files=request.files,
-            changes=request.changes,
-            nightly=request.nightly,
-            fleet=request.fleet,
-        )
-
 
 def decide(request: DecideRequest) -> DecisionResult:
     """Make a decision. Pure: the same request gives the same bytes, anywhere, offline.
@@ -153,7 +161,7 @@ def decide(request: DecideRequest) -> DecisionResult:
     """
     definitions = parse_definitions(request.files)
     fleet = parse_fleet(request.fleet)
-    selection = select(definitions, request.changes, nightly=request.nightly)
+    selection = select(definitions, request.changes, request.options)
     plan = make_plan(definitions, selection, fleet)
     # What the definitions pass on as it is (retry, tags) may still be nothing that Buildkite
     # takes: that costs the step, not the pipeline.
@@ -186,5 +194,5 @@ def write_artifacts(result: DecisionResult, out_dir: Path) -> tuple[Path, ...]:
     return (
         write_atomic(out_dir / artifacts.PIPELINE, result.pipeline_yaml),
         write_atomic(out_dir / artifacts.SELECTION, result.selection_json()),
-        write_atomic(out_dir / artifacts.PARAMETERS, result.parameters_json()),
+        write_atomic(out_dir / artifacts.PARAMETERS, result.request.parameters_json()),
     )

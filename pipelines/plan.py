@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gauntlet.core.errors import Problem
+from gauntlet.pipelines.decisions import Selection
 from gauntlet.pipelines.definitions.job import Definitions, Job
 from gauntlet.pipelines.fleet import Fleet
-from gauntlet.pipelines.selection import Selection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,17 +9,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from gauntlet.pipelines.commands import covers, is_glob, pytest_targets
+from gauntlet.pipelines.commands import covers, is_glob, named_files, pytest_targets
 from gauntlet.pipelines.definitions.job import BrokenJob, Definitions, Job
 
 DOCUMENTATION = ("docs/*", "*.md", "mkdocs.yaml", "mkdocs.yml")
 # Files that no build or test reads. Anything that is not listed counts.
 INERT = (
     *DOCUMENTATION,
-    ".github/ISSUE_TEMPLATE/*",
-    ".github/CODEOWNERS",
-    ".github/FUNDING.yml",
-    ".github/dependabot.yml",
+    # What GitHub itself reads, and the linters that it runs.
+    ".github/*",
+    ".pre-commit-config.yaml",
     ".gitignore",
     ".git-blame-ignore-revs",
     ".mailmap",
@@ -73,6 +72,24 @@ class RunAll:
         return next((text for text, pattern in self._include if pattern.match(path)), None)
 
 
+class Elsewhere:
+    """Files and folders of other pipelines in the same tree."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        patterns = definitions.elsewhere
+        self._own = definitions.config_file
+        self._plain = frozenset(pattern for pattern in patterns if not is_glob(pattern))
+        self._globs = tuple(pattern for pattern in patterns if is_glob(pattern))
+
+    def match(self, path: str) -> bool:
+        """Whether a path belongs to another pipeline."""
+        if path == self._own:
+            return False
+        if any(prefix in self._plain for prefix in prefixes(path)):
+            return True
+        return any(covers(pattern, path) for pattern in self._globs)
+
+
 class Owners:
     """Which jobs a changed file concerns, by definition, test or declared dependency."""
 
@@ -81,8 +98,13 @@ class Owners:
         self._excluded: dict[str, dict[str, str]] = defaultdict(dict)
         self._files: dict[str, list[str]] = defaultdict(list)
         self._tests = _Tests(definitions.jobs)
+        self._named: dict[str, list[str]] = defaultdict(list)
         for job in definitions.jobs:
             self._files[job.file].append(job.key)
+            ignored = pytest_targets(job.commands, job.working_dir).ignored
+            for named in named_files(job.commands, job.working_dir):
+                if named not in ignored:
+                    self._named[named].append(job.key)
             for entry in job.source_dependencies:
                 if entry.startswith("!"):
                     self._excluded[entry[1:].rstrip("/")].setdefault(job.key, entry)
@@ -95,6 +117,7 @@ class Owners:
         """Every job key that a path concerns, with the entry that says so."""
         found = [(key, Hit("changed-definition", path, path)) for key in self._files.get(path, ())]
         found += self._tests.hits(path)
+        found += [(key, Hit("named-file", path, path)) for key in self._named.get(path, ())]
         excluded = self.exclusions(path)
         seen: set[str] = set()
         for prefix in prefixes(path):

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
@@ -24,14 +25,18 @@ Progress = Callable[[int, int], None]
 """Called with bytes done and bytes in total (0 where the total is not known)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EngineSource:
-    """A source tree on disk; ``files`` are all paths of the tree, None where that is unknown."""
+    """A source tree on disk."""
 
     root: Path
     name: str
     version: str | None
-    files: tuple[str, ...] | None
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """All paths of the tree, sorted; read when they are asked for."""
+        return _list_files(self.root)
 
 
 class SourcePin(StrictModel):
@@ -71,7 +76,7 @@ def open_source(root: Path, *, name: str = DEFAULT_NAME, config: str = CONFIG_PA
     if not (root / config).is_file():
         msg = f"{root} holds no {config}"
         raise UsageError(msg, hint=f"expected the root of a source tree, with {config} in it")
-    return EngineSource(root=root, name=name, version=None, files=_list_files(root))
+    return EngineSource(root=root, name=name, version=None)
 
 
 def fetch_source(
@@ -107,9 +112,7 @@ def fetch_source(
         )
         archive.unpack_definitions(tarball, tree)
     marker = json.loads((tree / MARKER).read_text(encoding="utf-8"))
-    return EngineSource(
-        root=tree, name=marker["name"], version=marker["version"], files=_list_files(tree)
-    )
+    return EngineSource(root=tree, name=marker["name"], version=marker["version"])
 
 
 def _check_name(name: str, version: str) -> None:

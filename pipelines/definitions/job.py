@@ -106,14 +106,33 @@ class BrokenJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelRule:
+    """What a label of a pull request asks for: more tiers, or every job of them."""
+
+    tier: Tier | None = None
+    run_all: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Definitions:
-    """Everything that one pipeline is made of; jobs in the order of the files."""
+    """Everything that one pipeline is made of; jobs in the order of the files.
+
+    ``config_file`` is the pipeline's own configuration, whose change runs everything.
+    ``elsewhere``: files and folders of other pipelines, wildcards allowed, which no job here
+    has to answer for. ``registry`` and ``repositories`` (by kind of build: main, premerge) say
+    where its images are.
+    """
 
     name: str
     run_all_patterns: tuple[str, ...]
     run_all_exclude_patterns: tuple[str, ...]
     jobs: tuple[Job, ...]
     broken: tuple[BrokenJob, ...]
+    labels: Mapping[str, LabelRule] = field(default_factory=dict)
+    config_file: str = ""
+    elsewhere: tuple[str, ...] = ()
+    registry: str | None = None
+    repositories: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -1,11 +1,8 @@
 """Keys of jobs: made from labels where a definition names none, and fit for Buildkite."""
 
 import re
-from fnmatch import fnmatchcase
 
 MAX_KEY = 100
-# Jobs of the engine's own definitions that build what other jobs run in.
-_IMAGE_BUILDS = ("image-build*", "*-image-build", "ensure-ci-base-amd", "refresh-rocm-base-amd")
 _NOT_SLUG = re.compile(r"[^a-z0-9_]+")
 _KEY = re.compile(r"[a-zA-Z0-9_\-:${}.,]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -34,8 +31,3 @@ def safe_key(key: str, fallback: str) -> str:
     if key_fault(key) is None:
         return key
     return f"broken-{slug(key) or slug(fallback) or 'job'}"[: MAX_KEY - 10]
-
-
-def is_image_build(key: str) -> bool:
-    """Whether a job of the engine's own definitions builds an image, or checks one."""
-    return any(fnmatchcase(key, pattern) for pattern in _IMAGE_BUILDS)

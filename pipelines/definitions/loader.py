@@ -1,5 +1,6 @@
 """From the text of definition files to jobs; a mistake costs the job it is in, not the others."""
 
+import logging
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -15,11 +16,18 @@ from gauntlet.pipelines.definitions.files import (
 )
 from gauntlet.pipelines.definitions.graph import check_graph
 from gauntlet.pipelines.definitions.job import BrokenJob, Definitions, Job, Tier
-from gauntlet.pipelines.definitions.keys import is_image_build, safe_key, slug
-from gauntlet.pipelines.definitions.mirrors import mirror_jobs, transport_of
+from gauntlet.pipelines.definitions.keys import safe_key, slug
+from gauntlet.pipelines.definitions.mirrors import mirror_jobs
 from gauntlet.pipelines.definitions.models import JobFile, StepModel
+from gauntlet.pipelines.definitions.vllm import (
+    DEFAULT_WORKING_DIR,
+    LABELS,
+    elsewhere,
+    is_image_build,
+    transport_of,
+)
 
-DEFAULT_WORKING_DIR = "/vllm-workspace/tests"
+_LOGGER = logging.getLogger(__name__)
 _MAX_LABEL = 80
 
 
@@ -42,7 +50,24 @@ def parse_definitions(files: DefinitionFiles) -> Definitions:
         run_all_exclude_patterns=config.run_all_exclude_patterns,
         jobs=tuple(sound),
         broken=tuple(unsound),
+        config_file=files.config.path,
+        labels=LABELS,
+        elsewhere=elsewhere(config.job_dirs, _folders(files.others)),
+        registry=config.registries,
+        repositories=config.repositories.model_dump() if config.repositories else {},
     )
+
+
+def _folders(configs: tuple[DefinitionFile, ...]) -> list[str]:
+    """Job folders of other pipelines; a configuration that cannot be read names none."""
+    folders: list[str] = []
+    for file in configs:
+        try:
+            folders += parse_config(file).job_dirs
+        except ConfigError as error:
+            # It is not this pipeline's: its files then count as owned by nobody, which runs more.
+            _LOGGER.warning("%s", error)
+    return folders
 
 
 def _load_file(file: DefinitionFile) -> tuple[list[Job], list[BrokenJob]]:

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from gauntlet.pipelines.definitions.job import Job, Tier, Transport
-from gauntlet.pipelines.definitions.keys import is_image_build
+from gauntlet.pipelines.definitions.job import Job, Tier
 from gauntlet.pipelines.definitions.models import MirrorModel, Mirrors
+from gauntlet.pipelines.definitions.vllm import is_image_build, transport_of
 
 T = TypeVar("T")
 
@@ -60,11 +60,3 @@ def _tier(inherited: Tier, optional: bool | None) -> Tier:
     if optional is None:
         return inherited
     return Tier.NIGHTLY if optional else Tier.READY
-
-
-def transport_of(no_plugin: bool | None, dind: bool | None) -> Transport | None:
-    """Say what ``no_plugin`` and ``dind`` ask for; None where they leave it to the device."""
-    if no_plugin:
-        return "bare"
-    # "Docker in Docker": the agent's shell starts the container itself; without, it is a pod.
-    return None if dind is None else "bare" if dind else "kubernetes"

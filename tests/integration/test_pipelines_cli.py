@@ -1,9 +1,10 @@
 import json
 import subprocess
+import sys
 
 import pytest
 import yaml
-from unit.pipelines.factories import TINY, TINY_KEYS, write_tree
+from unit.pipelines.factories import TINY, TINY_KEYS, changes, write_tree
 
 from gauntlet.__main__ import run
 from gauntlet.core.errors import ExternalServiceError
@@ -59,37 +60,75 @@ def test_an_empty_selection_is_said_and_exits_3(call, changed, docs_only, words)
 
 
 def test_generate_and_replay_give_the_same_bytes(call, tmp_path):
-    code, out, err = call("generate", "--out", tmp_path / "a", changed="setup.py\n")
-    assert code == 0
-    assert out.split() == [
-        str(tmp_path / "a" / name)
-        for name in ("pipeline.yaml", "selection.json", "parameters.json")
-    ]
+    where = ["--out", tmp_path / "a.yaml", "--artifacts", tmp_path / "a"]
+    code, out, err = call("generate", *where, changed="setup.py\n")
+    assert (code, out) == (0, "")
     assert "8 of 9 jobs" in err
-    code, _, _ = call("replay", tmp_path / "a" / "parameters.json", "--out", tmp_path / "b")
-    assert code == 0
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {
+        "pipeline.yaml",
+        "selection.json",
+        "parameters.json",
+    }
+    assert (tmp_path / "a.yaml").read_bytes() == (tmp_path / "a" / "pipeline.yaml").read_bytes()
+    recorded = tmp_path / "a" / "parameters.json"
+    code, out, _ = call("replay", recorded, "--artifacts", tmp_path / "b")
+    assert (code, out) == (0, (tmp_path / "a.yaml").read_text())
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_generate_prints_the_pipeline_unless_told_where_to(call, tmp_path):
+    code, out, _ = call("generate", changed="setup.py\n")
+    assert code == 0
+    assert yaml.safe_load(out)["steps"]
+    assert call("generate", "--out", "-", changed="setup.py\n")[1] == out
+    code, dry, _ = call("generate", "--dry-run", "--out", tmp_path / "a", changed="setup.py\n")
+    assert (code, dry) == (0, out)
+    assert not (tmp_path / "a").exists()
 
 
 def test_generate_of_nothing_still_writes_a_pipeline(call, tmp_path):
     code, _, _ = call("generate", "--out", tmp_path / "a", changed="docs/a.md\n")
     assert code == 3
-    assert len(yaml.safe_load((tmp_path / "a" / "pipeline.yaml").read_text())["steps"]) == 1
+    assert len(yaml.safe_load((tmp_path / "a").read_text())["steps"]) == 1
 
 
-def test_a_dry_run_prints_the_pipeline_and_writes_nothing(call, tmp_path):
-    code, out, _ = call("generate", "--dry-run", "--out", tmp_path / "a", changed="setup.py\n")
+def test_strict_refuses_what_would_be_a_failing_step(call, tree):
+    write_tree(tree, TINY | {".buildkite/areas/bad.yaml": "steps: [\n"})
+    code, out, err = call("generate", "--strict", changed="engine/a.py\n")
+    assert (code, out) == (2, "")
+    assert ".buildkite/areas/bad.yaml" in err
+
+
+def test_compatible_mode_and_where_it_differs(call):
+    changed = "R100\tengine/sample/a.py\tdocs/a.md\n"
+    code, out, _ = call("select", "--mode", "compatible", "--json", changed=changed)
+    assert (code, json.loads(out)["docs_only"]) == (3, True)
+    code, out, _ = call("select", "--explain-difference", "--json", changed=changed)
+    record = json.loads(out)
     assert code == 0
-    assert yaml.safe_load(out)["steps"]
-    assert not (tmp_path / "a").exists()
+    assert "sampler" in record["selected"]
+    kinds = {difference["key"]: difference["kind"] for difference in record["differences"]}
+    assert kinds["sampler"] == "old-side"
+    code, out, _ = call("select", "--explain-difference", changed=changed)
+    assert "vLLM's rule does not see the old side of a rename" in out
+
+
+def test_labels_keys_and_tiers(call):
+    code, out, _ = call("select", "--label", "ready-run-all-tests", "--json", changed="docs/a.md\n")
+    assert (code, len(json.loads(out)["selected"])) == (0, 9)
+    code, out, _ = call("select", "--tier", "merge", "--json", changed="engine/a.py\n")
+    assert json.loads(out)["blocked"] == ["large"]
+    code, _, err = call("select", "--key", "lrge", changed="engine/a.py\n")
+    assert code == 2
+    assert "did you mean 'large'" in err
 
 
 @pytest.mark.parametrize(
     ("command", "key", "words"),
     [
         pytest.param("explain", "sampler", "declared-dependency", id="explain"),
-        pytest.param("why-not", "large", "--nightly", id="why not, optional"),
+        pytest.param("why-not", "large", "--tier nightly", id="why not, later tier"),
         pytest.param("why-not", "sampler", "does run", id="why not, but it runs"),
         pytest.param("why-not", "undeclared", "declares none", id="why not, undeclared"),
     ],
@@ -100,7 +139,7 @@ def test_explanations(call, command, key, words):
     assert words in out
 
 
-def test_git_changes_with_a_deletion(call, tree):
+def test_changes_and_definitions_from_git(call, tree):
     def git(*arguments):
         identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
         subprocess.run(["git", "-C", str(tree), *identity, *arguments], check=True)
@@ -115,6 +154,21 @@ def test_git_changes_with_a_deletion(call, tree):
     code, out, _ = call("select", "--json", "--definitions", tree, "--git", "HEAD~1..HEAD")
     assert code == 0
     assert "sampler" in json.loads(out)["selected"]
+    git("checkout", "-q", "-b", "other")
+    (tree / ".buildkite/areas/areas.yaml").write_text("group: Areas\nsteps: []\n")
+    git("commit", "-qam", "three")
+    where = ["--definitions", tree, "--git", "HEAD~2..HEAD~1"]
+    code, out, _ = call("diff", "HEAD~1", "--json", *where)
+    jobs = {change["key"]: change for change in json.loads(out)["jobs"]}
+    assert code == 0
+    assert jobs["sampler"]["before"] == "run"
+    assert jobs["sampler"]["after"] is None
+    assert call("diff", "HEAD~1", "--exit-code", *where)[0] == 6
+    code, out, _ = call("diff", "HEAD", "--exit-code", *where)
+    assert (code, out) == (0, "the same jobs and the same steps as HEAD\n")
+    code, out, err = call("diff", "nowhere", *where)
+    assert (code, out) == (2, "")
+    assert "nowhere" in err
     code, out, err = call("select", "--definitions", tree, "--git", "0123abcd..HEAD")
     assert (code, out) == (2, "")
     assert "0123abcd" in err
@@ -124,14 +178,23 @@ def test_git_changes_with_a_deletion(call, tree):
     ("arguments", "words"),
     [
         pytest.param(["select"], "say what changed", id="nothing given"),
-        pytest.param(["select", "--example", "docs"], "whose definitions", id="no definitions"),
+        pytest.param(
+            ["select", "--example", "docs", "--definitions", ".", "--engine-version", "0.25.0"],
+            "in one way",
+            id="two definitions",
+        ),
+        pytest.param(["select", "--example", "docs", "--tier", "redy"], "nightly", id="no tier"),
         pytest.param(["select", "--frob"], "--frob", id="unknown flag"),
         pytest.param(
             ["select", "--example", "docs", "--changes", "x"], "in one way", id="two changes"
         ),
         pytest.param(["select", "--example", "dcs"], "did you mean 'docs'", id="unknown example"),
         pytest.param(["select", "--example", "docs", "--definitions", "/nowhere"], "/nowhere"),
-        pytest.param(["select", "--git", "a..b"], "--definitions", id="git without a checkout"),
+        pytest.param(
+            ["select", "--git", "a..b", "--engine-version", "0.25.0"],
+            "--checkout",
+            id="git without a checkout",
+        ),
         pytest.param(["replay", "/nowhere", "--out", "x"], "/nowhere", id="no parameters"),
     ],
 )
@@ -170,7 +233,19 @@ def test_the_real_source_gives_the_real_decision(tmp_path):
         source = fetch_source(version="0.25.0", cache_dir=tmp_path)
     except ExternalServiceError as error:
         pytest.skip(f"no package index: {error}")
-    result = decide(DecideRequest.from_source(source, load_example("sampler")))
+    result = decide(DecideRequest.from_source(source, changes(*load_example("sampler"))))
     assert (result.counts.selected, result.counts.jobs, result.counts.groups) == (69, 265, 36)
     assert "vllm/v1/sample/sampler.py" in (source.files or ())
     assert result.problems == ()
+
+
+def test_another_gauntlet_is_asked_to_replay_the_same_inputs(call):
+    same = f"{sys.executable} -m gauntlet"
+    code, out, _ = call("diff", "--gauntlet", same, "--exit-code", changed="engine/sample/a.py\n")
+    assert (code, out) == (0, f"the same jobs and the same steps as {same}\n")
+    code, _, err = call("diff", "--gauntlet", "false", changed="setup.py\n")
+    assert code == 7
+    assert "could not replay" in err
+    code, _, err = call("diff", changed="setup.py\n")
+    assert code == 2
+    assert "--gauntlet" in err

@@ -5,10 +5,11 @@ import tarfile
 from pathlib import Path
 
 from gauntlet.pipelines.artifacts import Engine
-from gauntlet.pipelines.changes import ChangedFile
+from gauntlet.pipelines.changes import ChangedFile, ChangeSet
 from gauntlet.pipelines.decide import DecideRequest
+from gauntlet.pipelines.decisions import Options
 from gauntlet.pipelines.definitions.files import DefinitionFile, DefinitionFiles
-from gauntlet.pipelines.definitions.job import Definitions, Job
+from gauntlet.pipelines.definitions.job import Definitions, Job, Tier
 from gauntlet.pipelines.definitions.loader import parse_definitions
 from gauntlet.pipelines.fleet import fleet_text
 
@@ -103,20 +104,23 @@ def one_file(text: str) -> Definitions:
     return definitions({".buildkite/areas/one.yaml": text})
 
 
-def request(*paths, jobs=None, nightly=False, config=CONFIG) -> DecideRequest:
+def request(*paths, jobs=None, config=CONFIG, **asked) -> DecideRequest:
     return DecideRequest(
         engine=Engine(name="engine", version="1.0"),
         files=files(jobs, config),
         changes=changes(*paths),
-        nightly=nightly,
+        options=options(**asked),
         fleet=fleet_text(),
     )
 
 
-def changes(*items: str | ChangedFile) -> tuple[ChangedFile, ...]:
-    return tuple(
-        item if isinstance(item, ChangedFile) else ChangedFile(path=item) for item in items
-    )
+def changes(*items: str | ChangedFile) -> ChangeSet:
+    files = (item if isinstance(item, ChangedFile) else ChangedFile(path=item) for item in items)
+    return ChangeSet(files=tuple(files))
+
+
+def options(*, nightly: bool = False, **asked) -> Options:
+    return Options(**({"tier": Tier.NIGHTLY} if nightly else {}), **asked)
 
 
 def job(key: str = "job", **fields) -> Job:

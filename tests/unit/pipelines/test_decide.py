@@ -54,6 +54,6 @@ def test_selection_json_is_sorted_and_complete():
     record = json.loads(decide(request("engine/sample/a.py")).selection_json())
     keys = [entry["key"] for entry in record["jobs"]]
     assert keys == sorted(keys)
-    assert record["counts"] == {"jobs": 9, "selected": 7, "groups": 2}
+    assert record["counts"] == {"jobs": 9, "selected": 7, "blocked": 1, "groups": 2}
     assert record["selected"] == [e["key"] for e in record["jobs"] if e["decision"] == "run"]
     assert all(entry["rule"] and entry["reasons"] for entry in record["jobs"])

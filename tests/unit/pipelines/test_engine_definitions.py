@@ -2,24 +2,33 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
+from compatible import read_cases
+from unit.pipelines.factories import changes, options
 
 from gauntlet.pipelines.buildkite import render
-from gauntlet.pipelines.changes import ChangedFile, changed_paths, example_names, load_example
+from gauntlet.pipelines.changes import changed_paths, example_names, load_example
 from gauntlet.pipelines.decide import DecideRequest, decide
 from gauntlet.pipelines.definitions.files import read_files
-from gauntlet.pipelines.definitions.keys import is_image_build
 from gauntlet.pipelines.definitions.loader import parse_definitions
+from gauntlet.pipelines.differences import compare_rules
 from gauntlet.pipelines.selection import select
 from gauntlet.pipelines.sources import open_source
 from gauntlet.pipelines.validation import validate_pipeline
 
-# The engine's own rule starts these mirrors for one file although they are optional; ours
-# never starts an optional job by itself.
-MIRROR_FILE = "docker/Dockerfile.rocm_base"
+ADDED = {"unowned-file": 10_295, "changed-test": 21, "changed-definition": 19, "named-file": 2}
+# All but eight of these are image builds that no selected job needs.
+DROPPED = {
+    "image-not-needed": 520,
+    "above-tier": 477,
+    "inert-files": 21,
+    "other-pipeline": 14,
+    "needed-by": 6,
+}
 
 
 @cache
@@ -29,15 +38,12 @@ def load(shared: Path, version: str, config: str = "ci_config"):
 
 
 def cases(shared: Path):
-    folder = shared / "data" / "diffs"
-    for case in json.loads((folder / "vllm_main_300_commits.json").read_text()):
-        files = [
-            ChangedFile(path=f["path"], status=f["status"][0], old_path=f.get("old_path"))
-            for f in case["files"]
-        ]
-        yield files, False, case
-    for case in json.loads((folder / "vllm_0.25.0_200_synthetic.json").read_text())["cases"]:
-        yield [ChangedFile(path=path) for path in case["changed_files"]], case["nightly"], case
+    for path in sorted((shared / "data" / "diffs").glob("*.json")):
+        yield from read_cases(path)
+
+
+def nightly(case):
+    return options(nightly=case.nightly)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +76,7 @@ def test_keys_are_those_of_the_engines_own_generator(shared):
 @pytest.mark.parametrize("version", [pytest.param("0.25.0"), pytest.param("0.33.0")])
 def test_a_full_pipeline_fits_buildkites_schemas(shared, version):
     source = open_source(shared / "data" / f"vllm-{version}")
-    result = decide(DecideRequest.from_source(source, (), nightly=True))
+    result = decide(DecideRequest.from_source(source, changes(), options=options(nightly=True)))
     assert result.problems == ()
     schema = json.loads((shared / "data/buildkite/pipeline-schema.json").read_text())
     assert validate_pipeline(render(result.plan), schema) == ()
@@ -100,51 +106,36 @@ def test_examples_name_files_of_the_tree(shared):
     ],
 )
 def test_what_examples_select(shared, example, selected):
-    found = select(load(shared, "0.25.0"), load_example(example))
+    found = select(load(shared, "0.25.0"), changes(*load_example(example)))
     assert len(found.selected) == selected
 
 
-def test_real_changes_select_no_less_than_the_engines_own_rule(shared):
-    """Our selection holds theirs, but for image builds that nobody needs and optional mirrors."""
+def test_compatible_mode_selects_what_the_engines_own_generator_selected(shared):
     definitions = load(shared, "0.25.0")
-    left_out: Counter[str] = Counter()
-    for files, nightly, case in cases(shared):
-        ours = select(definitions, files, nightly=nightly)
-        assert ours.docs_only is case["docs_only"]
-        for key in set(case["selected"]) - set(ours.selected):
-            decision = ours.by_key[key]
-            if is_image_build(key):
-                assert decision.rule in {"image-not-needed", "optional"}
-            else:
-                assert decision.rule == "optional"
-                assert key.startswith("amd-")
-                assert MIRROR_FILE in changed_paths(files)
-            left_out[key] += 1
-    images = {key for key in left_out if is_image_build(key)}
-    assert images == {
-        "ensure-ci-base-amd",
-        "image-build",
-        "image-build-amd",
-        "image-build-cpu",
-        "image-build-hpu",
-        "image-build-smoke-test",
-        "image-build-xpu",
-    }
-    assert len(set(left_out) - images) == 8
+    for case in cases(shared):
+        found = select(definitions, case.changes, replace(nightly(case), mode="compatible"))
+        assert set(found.selected) == case.selected, case.name
+        assert found.docs_only is case.docs_only, case.name
 
 
-def test_what_real_changes_select_beyond_the_engines_own_rule(shared):
+def test_every_difference_from_the_engines_own_rule_is_an_intended_one(shared):
+    """What each rule adds and drops on all real changes; docs/reference/selection.md says why."""
     definitions = load(shared, "0.25.0")
-    rules: Counter[str] = Counter()
-    for files, nightly, case in cases(shared):
-        ours = select(definitions, files, nightly=nightly)
-        rules.update(ours.by_key[key].rule for key in set(ours.selected) - set(case["selected"]))
-    # docs/reference/selection.md states these figures.
-    assert rules == {"unowned-file": 13_635, "changed-test": 21, "changed-definition": 19}
+    added: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    jobs = {job.key: job for job in definitions.jobs}
+    mirrors = 0
+    for case in cases(shared):
+        compared = compare_rules(definitions, case.changes, nightly(case))
+        for difference in compared.differences:
+            (added if difference.added else dropped)[difference.kind] += 1
+            mirrors += not difference.added and not jobs[difference.key].image
+    assert added == ADDED
+    assert dropped == DROPPED
+    assert mirrors == 8
 
 
 def test_real_changes_load_on_the_newer_definitions(shared):
     definitions = load(shared, "0.33.0")
-    for files, nightly, _ in list(cases(shared))[::5]:
-        found = select(definitions, files, nightly=nightly)
-        assert len(found.decisions) == 465
+    for case in list(cases(shared))[::5]:
+        assert len(select(definitions, case.changes, nightly(case)).decisions) == 465

@@ -2,7 +2,15 @@ import json
 
 import pytest
 import yaml
-from unit.pipelines.factories import TINY, definitions, job, make_definitions, request
+from unit.pipelines.factories import (
+    TINY,
+    changes,
+    definitions,
+    job,
+    make_definitions,
+    options,
+    request,
+)
 
 from gauntlet.core.proc import run
 from gauntlet.pipelines.buildkite import render, to_yaml
@@ -18,12 +26,12 @@ FLEET = parse_fleet(fleet_text())
 
 def steps_of(*jobs: Job):
     made = make_definitions(*jobs)
-    plan = make_plan(made, select(made, (), nightly=True), FLEET)
+    plan = make_plan(made, select(made, changes(), options(nightly=True)), FLEET)
     return {step["key"]: step for step in command_steps(render(plan))}
 
 
-def decided(*paths, **options):
-    text = decide(request(*paths, **options)).pipeline_yaml
+def decided(*paths, **asked):
+    text = decide(request(*paths, **asked)).pipeline_yaml
     return {step["key"]: step for step in command_steps(yaml.safe_load(text))}
 
 
@@ -181,5 +189,5 @@ def test_an_empty_group_is_refused():
 
 def test_the_tiny_tree_is_sound():
     made = definitions(TINY)
-    plan = make_plan(made, select(made, (), nightly=True), FLEET)
+    plan = make_plan(made, select(made, changes(), options(nightly=True)), FLEET)
     assert validate_pipeline(render(plan)) == ()
