@@ -37,7 +37,7 @@ class YamlDocument:
             if path in self.lines:
                 return self.lines[path]
             path = path[:-1]
-        return None
+        return self.lines.get(())
 
     def problem(
         self,
@@ -146,6 +146,29 @@ class _Walk:
             names.add(name)
             self.lines[here] = line
             self.visit(value_node, here)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes text of several lines as a block, which people can read."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Repeat equal values: anchors would tie things together that have nothing in common."""
+        del data
+        return True
+
+
+def _represent_text(dumper: yaml.CSafeDumper, text: str) -> yaml.Node:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def dump_yaml(value: object) -> str:
+    """Serialise plain data in its own order; equal data gives equal text."""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 20)
+    return text
 
 
 def load_model(path: Path, model: type[ModelT]) -> ModelT:

@@ -11,7 +11,8 @@ from gauntlet.core.errors import ConfigError, Problem
 from gauntlet.core.yaml_file import StrictModel, YamlDocument, read_text, validate_model
 from gauntlet.pipelines.changes import ChangedFile, ChangeSet
 from gauntlet.pipelines.decisions import Decision, Mode, Options, Selection
-from gauntlet.pipelines.definitions.files import DefinitionFile, DefinitionFiles
+from gauntlet.pipelines.definitions.config import DefinitionFile
+from gauntlet.pipelines.definitions.files import DefinitionFiles
 from gauntlet.pipelines.definitions.job import TIERS, Tier
 from gauntlet.pipelines.differences import Comparison
 

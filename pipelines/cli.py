@@ -15,6 +15,7 @@ from gauntlet.pipelines.decide import DecideRequest, DecisionResult, decide, wri
 from gauntlet.pipelines.decisions import Decision
 from gauntlet.pipelines.differences import compare_rules
 from gauntlet.pipelines.inputs import decide_aloud, with_decision, with_request
+from gauntlet.pipelines.migrate_command import migrate
 from gauntlet.pipelines.revisions import DiffRequest, diff_lines, diff_record, other_result
 from gauntlet.pipelines.selection import unknown_job
 
@@ -42,6 +43,9 @@ def _outputs(command: _Command) -> _Command:
 @click.group()
 def pipelines() -> None:
     """From a diff to a Buildkite pipeline: definitions, changes, selection, plan, pipeline."""
+
+
+pipelines.add_command(migrate)
 
 
 @pipelines.command()

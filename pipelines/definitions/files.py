@@ -1,6 +1,5 @@
 """Read definition files as text: the only part of this package that touches the disk."""
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -9,24 +8,10 @@ from typing import Protocol
 
 from gauntlet.core.errors import ConfigError, Problem, UsageError
 from gauntlet.core.git import find_commit, git
-from gauntlet.core.yaml_file import parse_yaml, validate_model
-from gauntlet.pipelines.definitions.models import CiConfig
+from gauntlet.pipelines.definitions.config import DefinitionFile, parse_config
 
 _CONFIGS = "ci_config*.yaml"
 _SUFFIXES = (".yaml", ".yml")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DefinitionFile:
-    """One file, by its path in the source tree. Bytes that are not UTF-8 survive as surrogates."""
-
-    path: str
-    text: str
-
-    @property
-    def sha256(self) -> str:
-        """Hash of the bytes on disk, in hex."""
-        return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,29 +137,16 @@ def _read_files(tree: Tree, config: str) -> DefinitionFiles:
         raise UsageError(msg, hint="give the root of a source tree, and --config relative to it")
     config_file = DefinitionFile(path=config, text=text)
     paths: set[str] = set()
-    for folder in parse_config(config_file).job_dirs:
+    parsed = parse_config(config_file)
+    for folder in parsed.job_dirs:
         paths.update(_job_files(tree, folder, config))
+    if parsed.language == "legacy":
+        return DefinitionFiles(config=config_file, jobs=(config_file,))
     return DefinitionFiles(
         config=config_file,
         jobs=tuple(_read(tree, path) for path in sorted(paths)),
         others=tuple(_read(tree, path) for path in _other_configs(tree, config)),
     )
-
-
-def parse_config(file: DefinitionFile) -> CiConfig:
-    """Parse the pipeline's configuration. Raises ConfigError with every problem in it."""
-    check_text(file)
-    return validate_model(parse_yaml(file.text, file=file.path), CiConfig)
-
-
-def check_text(file: DefinitionFile) -> None:
-    """Raise ConfigError where a file is not UTF-8 text."""
-    try:
-        file.text.encode()
-    except UnicodeEncodeError as error:
-        line = file.text.count("\n", 0, error.start) + 1
-        problem = Problem(file=file.path, line=line, message="not UTF-8 text")
-        raise ConfigError([problem]) from error
 
 
 def _other_configs(tree: Tree, config: str) -> list[str]:

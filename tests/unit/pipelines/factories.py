@@ -8,7 +8,8 @@ from gauntlet.pipelines.artifacts import Engine
 from gauntlet.pipelines.changes import ChangedFile, ChangeSet
 from gauntlet.pipelines.decide import DecideRequest
 from gauntlet.pipelines.decisions import Options
-from gauntlet.pipelines.definitions.files import DefinitionFile, DefinitionFiles
+from gauntlet.pipelines.definitions.config import DefinitionFile
+from gauntlet.pipelines.definitions.files import DefinitionFiles
 from gauntlet.pipelines.definitions.job import Definitions, Job, Tier
 from gauntlet.pipelines.definitions.loader import parse_definitions
 from gauntlet.pipelines.fleet import fleet_text
