@@ -8,7 +8,8 @@ from pydantic import field_validator
 
 from gauntlet import __version__
 from gauntlet.core.errors import ConfigError, Problem
-from gauntlet.core.yaml_file import StrictModel, YamlDocument, read_text, validate_model
+from gauntlet.core.json_file import load_json_model
+from gauntlet.core.yaml_file import StrictModel
 from gauntlet.pipelines.changes import ChangedFile, ChangeSet
 from gauntlet.pipelines.decisions import Decision, Mode, Options, Selection
 from gauntlet.pipelines.definitions.config import DefinitionFile
@@ -219,12 +220,7 @@ def parameters_json(
 
 def load_parameters(path: Path) -> Parameters:
     """Read parameters.json. Raises ConfigError where it is no such file or was altered."""
-    try:
-        value = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        problem = Problem(file=str(path), line=error.lineno, message=f"JSON: {error.msg}")
-        raise ConfigError([problem]) from error
-    parameters = validate_model(YamlDocument(str(path), value, {}), Parameters)
+    parameters = load_json_model(path, Parameters)
     problems = [
         Problem(file=str(path), key=file.path, message="the text does not match its sha256")
         for file in (parameters.config, *parameters.job_files, *parameters.other_configs)

@@ -22,7 +22,8 @@ from gauntlet.core.git import (
     name_status,
     split_range,
 )
-from gauntlet.core.yaml_file import StrictModel, load_model
+from gauntlet.core.json_file import json_text, load_json_model
+from gauntlet.core.yaml_file import StrictModel
 from gauntlet.pipelines.changes import ChangeSet, from_git
 
 _LOGGER = logging.getLogger(__name__)
@@ -104,7 +105,7 @@ def record_built(path: Path, commit: str) -> Path:
     Raises InfrastructureError where the file cannot be written.
     """
     state = BuiltState(commit=commit)
-    return write_atomic(path, state.model_dump_json(indent=1) + "\n", fsync=True)
+    return write_atomic(path, json_text(state), fsync=True)
 
 
 def _since_target(request: BaseRequest, target: str, head: str) -> ChangeSet:
@@ -121,7 +122,7 @@ def _since_built(request: BaseRequest, path: Path, head: str) -> ChangeSet:
     if not path.exists():
         return ChangeSet(head=head, unknown=f"first build: {path} does not exist yet")
     try:
-        built = load_model(path, BuiltState).commit
+        built = load_json_model(path, BuiltState).commit
     except ConfigError as error:
         # A build must not depend on the health of a cache: more runs, and the reason is said.
         return ChangeSet(head=head, unknown=f"the last built commit cannot be read: {error}")

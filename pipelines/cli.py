@@ -11,6 +11,7 @@ from gauntlet import __version__
 from gauntlet.core.errors import ExitCode
 from gauntlet.core.files import write_atomic
 from gauntlet.pipelines import artifacts, changes, report
+from gauntlet.pipelines.audit.command import audit
 from gauntlet.pipelines.decide import DecideRequest, DecisionResult, decide, write_artifacts
 from gauntlet.pipelines.decisions import Decision
 from gauntlet.pipelines.differences import compare_rules
@@ -18,6 +19,7 @@ from gauntlet.pipelines.inputs import decide_aloud, with_decision, with_request
 from gauntlet.pipelines.migrate_command import migrate
 from gauntlet.pipelines.revisions import DiffRequest, diff_lines, diff_record, other_result
 from gauntlet.pipelines.selection import unknown_job
+from gauntlet.pipelines.sharding.command import shard
 
 _Command = Callable[..., Any]
 
@@ -45,7 +47,8 @@ def pipelines() -> None:
     """From a diff to a Buildkite pipeline: definitions, changes, selection, plan, pipeline."""
 
 
-pipelines.add_command(migrate)
+for _command in (audit, migrate, shard):
+    pipelines.add_command(_command)
 
 
 @pipelines.command()

@@ -1,6 +1,7 @@
 """Which tests a job's commands name: read from the command text, without running anything."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -13,36 +14,47 @@ _BREAK = re.compile(r"[;\n|&]+")
 _WORD = re.compile(r"""[^\s"'()]+""")
 _FILE = re.compile(r"(?<![\w./$-])[\w./-]+\.(?:sh|py|txt|ya?ml|json|toml|hcl|cfg)\b(?![\w*$/])")
 _FIND = re.compile(r"\bfind\s+([^\s\"'-]\S*)")
+# A quoted expression of pytest, such as -m 'not slow': its words could be taken for paths.
+_EXPRESSION = re.compile(r"""(?<=\s)(-[km])[\s=]*(\\?["']).*?\2""", re.DOTALL)
 # Options of pytest whose value is the next word and no path.
 _WITH_VALUE = frozenset({"-m", "-k", "-n", "-p", "-o", "-c", "-r", "--ignore", "--deselect"})
+_NARROWING = frozenset({"-m", "-k"})
 _GLOB = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Paths (relative to the tree, perhaps with wildcards) that pytest gets, and those it skips."""
+    """Paths (relative to the tree, perhaps with wildcards) that pytest gets, and those it skips.
+
+    ``narrowed``: an expression chooses among the tests below them.
+    """
 
     named: tuple[str, ...]
     ignored: tuple[str, ...]
+    narrowed: bool = False
 
 
 @lru_cache(maxsize=4096)
-def pytest_targets(commands: tuple[str, ...], working_dir: str | None) -> Targets:
-    """Read the pytest targets of a job's commands, resolved against its working directory."""
+def pytest_calls(commands: tuple[str, ...], working_dir: str | None) -> tuple[Targets, ...]:
+    """Read the targets of every call of pytest, resolved against the working directory.
+
+    Each by itself: one may run what another leaves out.
+    """
+    return tuple(_calls((_EXPRESSION.sub(r"\1 _", text) for text in commands), working_dir))
+
+
+def _calls(commands: Iterable[str], working_dir: str | None) -> Iterator[Targets]:
     bases = [_in_tree(working_dir or WORKSPACE)]
-    named: dict[str, None] = {}
-    ignored: dict[str, None] = {}
     for command in commands:
         for piece in _BREAK.split(command.replace("\\\n", " ")):
             words = _WORD.findall(piece)
             if len(words) > 1 and words[-2] == "cd":
                 bases.append(_in_tree(words[-1], bases[-1]))
             elif "pytest" in words:
-                _read(words[words.index("pytest") + 1 :], bases, named, ignored)
+                yield _read(words[words.index("pytest") + 1 :], bases)
         if "pytest" in command:
             for folder in _FIND.findall(command):
-                named.update(_resolve(folder, bases))
-    return Targets(tuple(named), tuple(ignored))
+                yield Targets(tuple(_resolve(folder, bases)), ())
 
 
 @lru_cache(maxsize=4096)
@@ -72,10 +84,10 @@ def _in_tree(folder: str, base: str = "") -> str:
     return "" if path == "." else path
 
 
-def _read(
-    words: list[str], bases: list[str], named: dict[str, None], ignored: dict[str, None]
-) -> None:
+def _read(words: list[str], bases: list[str]) -> Targets:
     """Sort the words after ``pytest`` into paths that it runs and paths that it leaves out."""
+    named: dict[str, None] = {}
+    ignored: dict[str, None] = {}
     skip = False
     for word, before in zip(words, ["", *words], strict=False):
         if skip:
@@ -88,6 +100,7 @@ def _read(
             skip = word in _WITH_VALUE
         elif "$" not in word and "{" not in word:
             named.update(_resolve(word, bases))
+    return Targets(tuple(named), tuple(ignored), not _NARROWING.isdisjoint(words))
 
 
 def _resolve(word: str, bases: list[str]) -> dict[str, None]:

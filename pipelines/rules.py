@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from gauntlet.pipelines.commands import covers, is_glob, named_files, pytest_targets
+from gauntlet.pipelines.commands import Targets, covers, is_glob, named_files, pytest_calls
 from gauntlet.pipelines.definitions.job import BrokenJob, Definitions, Job
 
 DOCUMENTATION = ("docs/*", "*.md", "mkdocs.yaml", "mkdocs.yml")
@@ -101,7 +101,8 @@ class Owners:
         self._named: dict[str, list[str]] = defaultdict(list)
         for job in definitions.jobs:
             self._files[job.file].append(job.key)
-            ignored = pytest_targets(job.commands, job.working_dir).ignored
+            calls = pytest_calls(job.commands, job.working_dir)
+            ignored = {path for call in calls for path in call.ignored}
             for named in named_files(job.commands, job.working_dir):
                 if named not in ignored:
                     self._named[named].append(job.key)
@@ -137,29 +138,36 @@ class Owners:
 
 
 class _Tests:
-    """Which jobs run a test file, by the paths that their pytest commands name."""
+    """Which jobs run a test file, by the paths that their pytest commands name.
+
+    Every call of pytest counts by itself: one may run what another one leaves out.
+    """
 
     def __init__(self, jobs: Iterable[Job]) -> None:
-        self._targets = {job.key: pytest_targets(job.commands, job.working_dir) for job in jobs}
-        self._plain: dict[str, list[str]] = defaultdict(list)
-        self._globs: list[tuple[str, str]] = []
-        for key, targets in self._targets.items():
-            for target in targets.named:
-                if is_glob(target):
-                    self._globs.append((target, key))
-                else:
-                    self._plain[target].append(key)
+        self._plain: dict[str, list[tuple[str, Targets]]] = defaultdict(list)
+        self._globs: list[tuple[str, str, Targets]] = []
+        for job in jobs:
+            for call in pytest_calls(job.commands, job.working_dir):
+                for target in call.named:
+                    if is_glob(target):
+                        self._globs.append((target, job.key, call))
+                    else:
+                        self._plain[target].append((job.key, call))
 
     def hits(self, path: str) -> list[tuple[str, Hit]]:
         """Every job that runs the test file at ``path``, with what names it."""
         if not path.startswith("tests/"):
             return []
-        named = [(key, prefix) for prefix in prefixes(path) for key in self._plain.get(prefix, ())]
-        named += [(key, glob) for glob, key in self._globs if covers(glob, path)]
+        named = [
+            (key, prefix, call)
+            for prefix in prefixes(path)
+            for key, call in self._plain.get(prefix, ())
+        ]
+        named += [(key, glob, call) for glob, key, call in self._globs if covers(glob, path)]
         return [
             (key, Hit("changed-test", path, target))
-            for key, target in named
-            if not any(covers(entry, path) for entry in self._targets[key].ignored)
+            for key, target, call in named
+            if not any(covers(entry, path) for entry in call.ignored)
         ]
 
 

@@ -32,13 +32,13 @@ def command_line() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _pages(command: click.Command | None, path: str) -> list[str]:
+def _pages(command: click.Command | None, path: str, level: int = 2) -> list[str]:
     if command is None:
         return []
-    pages = [f"## {path}", _help(command, path)]
+    pages = [f"{'#' * level} {path}", _help(command, path)]
     if isinstance(command, click.Group):
         for name, inner in command.commands.items():
-            pages += [f"### {path} {name}", _help(inner, f"{path} {name}")]
+            pages += _pages(inner, f"{path} {name}", level + 1)
     return pages
 
 

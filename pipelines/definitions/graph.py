@@ -8,6 +8,11 @@ from gauntlet.core.errors import Problem, nearest
 from gauntlet.pipelines.definitions.job import BrokenJob, Job
 from gauntlet.pipelines.definitions.keys import MAX_KEY, key_fault, safe_key
 
+# How the problems that are found here begin.
+DANGLING = "no job has this key"
+CIRCULAR = "circular"
+TAKEN = "the key is already used"
+
 
 def check_graph(
     jobs: Sequence[Job], broken: Sequence[BrokenJob]
@@ -22,7 +27,7 @@ def check_graph(
             Problem(
                 file=job.file,
                 key=f"{job.key}.depends_on",
-                message="no job has this key",
+                message=DANGLING,
                 value=repr(dependency),
                 nearest=nearest(dependency, known),
             )
@@ -32,7 +37,7 @@ def check_graph(
         if job.key in circular:
             path = " -> ".join(circular[job.key])
             key = f"{job.key}.depends_on"
-            problems.append(Problem(file=job.file, key=key, message=f"circular: {path}"))
+            problems.append(Problem(file=job.file, key=key, message=f"{CIRCULAR}: {path}"))
         if problems:
             bad.append(_broken(job, problems))
         else:
@@ -58,7 +63,7 @@ def _unique(jobs: Sequence[Job], broken: Sequence[BrokenJob]) -> tuple[list[Job]
             sound.append(job)
             first[job.key] = job.file
             continue
-        message = f"the key is already used in {first[job.key]}"
+        message = f"{TAKEN} in {first[job.key]}"
         problem = Problem(file=job.file, key="key", message=message, value=repr(job.key))
         bad.append(_broken(replace(job, key=_free(job.key, taken)), [problem]))
     for item in broken:
@@ -79,7 +84,12 @@ def _free(key: str, taken: set[str]) -> str:
 
 def _broken(job: Job, problems: Iterable[Problem]) -> BrokenJob:
     return BrokenJob(
-        key=job.key, label=job.label, group=job.group, file=job.file, problems=tuple(problems)
+        key=job.key,
+        label=job.label,
+        group=job.group,
+        file=job.file,
+        problems=tuple(problems),
+        line=job.line,
     )
 
 

@@ -1,5 +1,5 @@
 import pytest
-from unit.pipelines.factories import TINY, changes, request
+from unit.pipelines.factories import TINY, request
 
 from gauntlet.pipelines.changes import ChangedFile
 from gauntlet.pipelines.decide import decide
@@ -27,6 +27,6 @@ BROKEN = TINY | {
     ],
 )
 def test_pipeline_and_selection(golden, name, changed, jobs):
-    result = decide(request(*changes(*changed), jobs=jobs))
+    result = decide(request(*changed, jobs=jobs))
     assert golden(f"pipelines/{name}.pipeline.yaml", result.pipeline_yaml)
     assert golden(f"pipelines/{name}.selection.json", result.selection_json())

@@ -1,6 +1,6 @@
 import pytest
 
-from gauntlet.pipelines.commands import covers, pytest_targets
+from gauntlet.pipelines.commands import Targets, covers, pytest_calls
 
 TESTS = "/vllm-workspace/tests"
 
@@ -11,7 +11,7 @@ TESTS = "/vllm-workspace/tests"
         pytest.param("pytest -v -s lora", TESTS, {"tests/lora"}, id="folder"),
         pytest.param("A=1 pytest v1/a.py::test_x", TESTS, {"tests/v1/a.py"}, id="one test"),
         pytest.param("pytest -x tests/a.py", None, {"tests/a.py"}, id="from the root"),
-        pytest.param("pytest a -m 'not slow'", TESTS, {"tests/a", "tests/slow"}, id="marker"),
+        pytest.param("pytest a -m 'not slow'", TESTS, {"tests/a"}, id="marker"),
         pytest.param("pytest -k foo a b", TESTS, {"tests/a", "tests/b"}, id="two folders"),
         pytest.param("cd tests && pytest a", "/vllm-workspace", {"tests/a"}, id="cd before"),
         pytest.param("bash run.sh 'cd tests && pytest a'", ".", {"tests/a"}, id="cd in quotes"),
@@ -25,13 +25,36 @@ TESTS = "/vllm-workspace/tests"
     ],
 )
 def test_targets_of_a_command(command, working_dir, named):
-    assert set(pytest_targets((command,), working_dir).named) == named
+    calls = pytest_calls((command,), working_dir)
+    assert {target for call in calls for target in call.named} == named
 
 
 def test_ignored_paths_are_told_apart():
-    targets = pytest_targets(("pytest lora --ignore=lora/a.py --ignore lora/b.py",), TESTS)
+    (targets,) = pytest_calls(("pytest lora --ignore=lora/a.py --ignore lora/b.py",), TESTS)
     assert targets.named == ("tests/lora",)
     assert targets.ignored == ("tests/lora/a.py", "tests/lora/b.py")
+
+
+def test_each_call_has_its_own_targets():
+    commands = ("cd tests", "pytest a --ignore=a/b.py && pytest a/b.py -k 'c or d'")
+    assert pytest_calls(commands, None) == (
+        Targets(("tests/a",), ("tests/a/b.py",)),
+        Targets(("tests/a/b.py",), (), narrowed=True),
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("pytest a -m 'not b and (not c)'", id="single quotes"),
+        pytest.param('pytest -k "b or c" a', id="double quotes"),
+        pytest.param('bash run.sh "pytest a -m \\"not b\\""', id="inner quotes"),
+        pytest.param("pytest -m b a", id="no quotes"),
+        pytest.param("pytest -k='b or c' a", id="equals sign"),
+    ],
+)
+def test_the_words_of_an_expression_are_no_paths(command):
+    assert pytest_calls((command,), TESTS) == (Targets(("tests/a",), (), narrowed=True),)
 
 
 @pytest.mark.parametrize(

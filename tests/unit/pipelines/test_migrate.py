@@ -44,11 +44,11 @@ def test_migrating_twice_changes_nothing():
 
 
 def test_a_file_that_cannot_be_read_stays_as_it_is():
-    bad = "group: Bad\nsteps:\n- {label: B, key: b, comands: [x]}\n"
+    bad = "group: Bad\nsteps:\n- {label: B, key: b, kommands: [x]}\n"
     made = migrate(files(TINY | {".buildkite/areas/bad.yaml": bad}), FLEET)
     kept = {file.path: file.text for file in made.files.jobs}
     assert kept[".buildkite/areas/bad.yaml"] == bad
-    assert any("comands: unknown key" in str(problem) for problem in made.left)
+    assert any("kommands: unknown key" in str(problem) for problem in made.left)
     assert made.different == ()
 
 

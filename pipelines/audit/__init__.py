@@ -1,0 +1,1 @@
+"""The linter of an engine's CI definitions: prepared input, rules, baseline, report."""

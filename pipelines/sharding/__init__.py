@@ -1,0 +1,1 @@
+"""One long test job as the fewest parallel ones: every test runs exactly once, provably."""
