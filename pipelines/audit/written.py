@@ -7,6 +7,7 @@ from typing import Any
 from gauntlet.core.yaml_file import KeyPath, YamlDocument
 from gauntlet.pipelines.definitions.job import Job
 from gauntlet.pipelines.definitions.keys import slug
+from gauntlet.pipelines.definitions.native_models import MARKER
 
 _DEPENDENCIES = "source_file_dependencies"
 _Raw = Mapping[str, Any]
@@ -64,18 +65,34 @@ def written_jobs(
 
 
 def _places(value: object) -> Iterator[tuple[str, KeyPath, _Raw]]:
-    """Key, place and content of every step and mirror of a file."""
-    steps = value.get("steps") if isinstance(value, dict) else None
-    for index, step in enumerate(steps if isinstance(steps, list) else ()):
-        if not isinstance(step, dict):
-            continue
-        key = str(step.get("key") or slug(str(step.get("label"))))
-        yield key, ("steps", index), step
-        mirrors = step.get("mirror")
-        for vendor, mirror in (mirrors if isinstance(mirrors, dict) else {}).items():
-            if isinstance(mirror, dict):
-                name = str(mirror.get("key") or f"{str(vendor).replace('_', '-')}-{key}")
-                yield name, ("steps", index, "mirror", str(vendor)), mirror
+    """Key, place and content of every job of a file, and of every row or mirror of it."""
+    if not isinstance(value, dict):
+        return
+    name = "jobs" if MARKER in value else "steps"
+    for index, step in _mappings(value.get(name)):
+        label = str(step.get("label"))
+        pool = step.get("agent_pool")
+        key = str(step.get("key") or slug(f"{label} {pool}" if pool else label))
+        yield key, (name, index), step
+        # The first vendor is the job itself, and stands where the job does.
+        others = {"vendors": _items(step, "vendors")[1:], "mirror": _items(step, "mirror")}
+        for kind, rows in others.items():
+            for vendor, row in rows:
+                own = str(row.get("key") or f"{vendor.replace('_', '-')}-{key}")
+                yield own, (name, index, kind, vendor), row
+
+
+def _mappings(value: object) -> Iterator[tuple[int, _Raw]]:
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(item, dict):
+            yield index, item
+
+
+def _items(step: _Raw, key: str) -> list[tuple[str, _Raw]]:
+    rows = step.get(key)
+    if not isinstance(rows, dict):
+        return []
+    return [(str(name), row) for name, row in rows.items() if isinstance(row, dict)]
 
 
 def _written(job: Job, document: YamlDocument, place: KeyPath, raw: _Raw) -> WrittenJob:

@@ -183,7 +183,9 @@ def test_changes_and_definitions_from_git(call, tree):
             "in one way",
             id="two definitions",
         ),
-        pytest.param(["select", "--example", "docs", "--tier", "nightlyy"], "nightly", id="no tier"),
+        pytest.param(
+            ["select", "--example", "docs", "--tier", "nightlyy"], "nightly", id="no tier"
+        ),
         pytest.param(["select", "--frob"], "--frob", id="unknown flag"),
         pytest.param(
             ["select", "--example", "docs", "--changes", "x"], "in one way", id="two changes"

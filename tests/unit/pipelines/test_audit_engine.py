@@ -1,6 +1,7 @@
 """The audit of the engine's real definitions, where they are at hand."""
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from gauntlet.pipelines.audit.reading import read_request
 from gauntlet.pipelines.audit.registry import choose
 from gauntlet.pipelines.audit.run import audit
+from gauntlet.pipelines.definitions.migrate import migrate
+from gauntlet.pipelines.fleet import parse_fleet
 
 
 @cache
@@ -122,3 +125,23 @@ def test_no_nvidia_job_notices_a_change_of_the_kv_connectors(shared):
     assert [(i.file, i.subject) for i in of(shared, "0.25.0", "unwatched-folder")] == [
         ("rust", "amd")
     ]
+
+
+def test_definitions_in_the_own_language_are_found_to_have_the_same_faults(shared):
+    request = read_request(shared / "data" / "vllm-0.33.0", ".buildkite/ci_config.yaml")
+    files = migrate(request.files, parse_fleet(request.fleet)).files
+    found = audit(replace(request, files=files), choose([], timings=False)).findings
+    same = {"dead-entry", "uncovered-test", "orphan-test", "commented-out-step", "mirror-drift"}
+    told = {item.identity for item in found if item.rule in same}
+    before = report(shared, "0.33.0").findings
+    assert told == {item.identity for item in before if item.rule in same}
+    assert all(item.line for item in found if item.rule == "dead-entry")
+    # Copies of entries and commands are no longer written, so they cannot be dead or shadowed.
+    assert not [item for item in found if item.rule == "dead-mirror-entry"]
+
+
+def test_the_older_amd_pipeline_can_be_audited(shared):
+    request = read_request(shared / "data" / "vllm-0.33.0", ".buildkite/test-amd.yaml")
+    found = audit(request, choose([], timings=False)).findings
+    counts = Counter(item.rule for item in found)
+    assert (counts["missing-key"], counts["commented-out-step"]) == (218, 36)
