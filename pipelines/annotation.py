@@ -32,9 +32,11 @@ def _lines(result: DecisionResult, expected: Estimate) -> Iterator[str]:
     if changes.unknown:
         yield f"**Everything runs, because it is not known what changed:** {_text(changes.unknown)}"
     else:
-        between = f" between `{changes.base[:12]}` and `{changes.head[:12]}`" if (
-            changes.base and changes.head
-        ) else ""
+        between = (
+            f" between `{changes.base[:12]}` and `{changes.head[:12]}`"
+            if (changes.base and changes.head)
+            else ""
+        )
         yield f"For {counts.changed_files} changed file(s){between}."
     if result.plan.notice:
         yield ""
@@ -104,7 +106,7 @@ def _jobs(title: str, decisions: Sequence[Decision], expected: Estimate) -> Iter
 def _figures(job: JobEstimate | None) -> str:
     if job is None:
         return "| "
-    copies = f"{job.copies} × " if job.copies > 1 else ""
+    copies = f"{job.copies} x " if job.copies > 1 else ""
     minutes = f"{job.minutes:.0f}" if job.measured else f"≤ {job.minutes:.0f}"
     cost = "?" if job.cost is None else f"{job.cost:.2f}"
     return f"{copies}{minutes} | {cost}"
