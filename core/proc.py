@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,30 +64,36 @@ def run(
     check: bool = True,
     supervised: bool = False,
     errors: str = "replace",
+    stdin: bytes | None = None,
 ) -> Completed:
     """Run a program to its end and return what it wrote.
 
     ``timeout`` is in seconds, ``limit`` in bytes per stream; what comes after it is read and
-    dropped. The program gets its own process group, which is killed on timeout or interrupt;
-    with ``supervised`` (a few hundredths of a second more) it also dies when we are killed.
-    ``errors`` says what becomes of bytes that are not UTF-8.
+    dropped. The program reads ``stdin``, or nothing. It gets its own process group, which is
+    killed on timeout or interrupt; with ``supervised`` (a few hundredths of a second more, and
+    no ``stdin``) it also dies when we are killed. ``errors`` says what becomes of bytes that are
+    not UTF-8.
 
     Raises CommandError where it cannot start, overruns ``timeout``, or (with ``check``) fails.
     """
+    if supervised and stdin is not None:
+        msg = "a supervised program has no standard input of its own"
+        raise ValueError(msg)
     _LOGGER.info("+ %s", shlex.join(argv))
     if env is not None:
         _LOGGER.debug("environment: %s", redacted(env))
     watch = Stopwatch()
     try:
-        process = subprocess.Popen(
-            _supervised(argv, grace=1.0) if supervised else argv,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.PIPE if supervised else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        with _readable(stdin) as source:
+            process = subprocess.Popen(
+                _supervised(argv, grace=1.0) if supervised else argv,
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.PIPE if supervised else source,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
     except OSError as error:
         msg = f"cannot run {argv[0]}: {error.strerror}"
         raise CommandError(msg) from error
@@ -109,6 +116,18 @@ def run(
         msg = f"{shlex.join(argv)}: exit status {process.returncode}\n{_tail(err or out)}"
         raise CommandError(msg.rstrip(), result=result)
     return result
+
+
+@contextlib.contextmanager
+def _readable(data: bytes | None) -> Iterator[IO[bytes] | int]:
+    """Yield what a program can read ``data`` from: a file, which cannot block us as a pipe can."""
+    if data is None:
+        yield subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as stream:
+        stream.write(data)
+        stream.seek(0)
+        yield stream
 
 
 def _collect(

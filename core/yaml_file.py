@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -221,13 +221,17 @@ def _shown(value: object) -> str | None:
 def _fields_at(model: type[BaseModel], path: KeyPath) -> list[str]:
     """Keys allowed at ``path``; empty where the path leaves the models."""
     models: list[type[BaseModel]] = [model]
+    names_follow = False
     for part in path:
         following: list[type[BaseModel]] = []
-        for current in models:
-            field = current.model_fields.get(str(part))
-            following += _models_in(field.annotation) if field else []
-        if following:
+        annotations = [field.annotation for m in models if (field := m.model_fields.get(str(part)))]
+        for annotation in annotations:
+            following += _models_in(annotation)
+        if names_follow:
+            names_follow = False
+        elif following:
             models = following
+            names_follow = any(get_origin(a) in (dict, Mapping) for a in annotations)
         elif not isinstance(part, int) and not any(part == _tag(m) for m in models):
             return []
     return sorted({name for current in models for name in current.model_fields})

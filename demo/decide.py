@@ -8,7 +8,8 @@ from gauntlet.demo.request import DemoRequest
 from gauntlet.demo.screen import Screen
 from gauntlet.pipelines.base import BaseRequest, range_changes
 from gauntlet.pipelines.changes import ChangeSet, load_example
-from gauntlet.pipelines.decide import DecideRequest, DecisionResult, decide, write_artifacts
+from gauntlet.pipelines.decide import DecideRequest, DecisionResult, decide
+from gauntlet.pipelines.outputs import write_artifacts
 from gauntlet.pipelines.sources import (
     EngineSource,
     default_cache,

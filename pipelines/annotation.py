@@ -7,7 +7,6 @@ from gauntlet.pipelines.decide import DecisionResult
 from gauntlet.pipelines.decisions import BLOCK, RUN, SKIP, Decision, Verb
 from gauntlet.pipelines.estimate import Estimate, JobEstimate
 
-CONTEXT = "gauntlet-selection"
 # Buildkite takes 1 MiB; people read less.
 _MOST_ROWS = 200
 _MOST_KEYS = 40
@@ -16,12 +15,6 @@ _MOST_KEYS = 40
 def annotation(result: DecisionResult, expected: Estimate) -> str:
     """Say what runs, what waits, what does not, why, and what it will take."""
     return "\n".join(_lines(result, expected)) + "\n"
-
-
-def style(result: DecisionResult) -> str:
-    """Buildkite's style of the annotation: a warning where something needs a look."""
-    needs_a_look = result.problems or result.request.changes.unknown
-    return "warning" if needs_a_look else "info"
 
 
 def _lines(result: DecisionResult, expected: Estimate) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What a decision leaves on disk: the selection for readers, the parameters for a replay."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ SCHEMA_VERSION = 1
 PIPELINE = "pipeline.yaml"
 SELECTION = "selection.json"
 PARAMETERS = "parameters.json"
+ANNOTATION = "annotation.md"
 
 
 class Engine(StrictModel):
@@ -86,6 +88,8 @@ class Parameters(StrictModel):
     changes: RecordedChanges
     options: RecordedOptions
     fleet: str
+    images: dict[str, str]
+    shard_plans: tuple[str, ...]
 
     def files(self) -> DefinitionFiles:
         """The definition files as they were read."""
@@ -187,6 +191,8 @@ def parameters_json(
     changes: ChangeSet,
     options: Options,
     fleet: str,
+    images: Mapping[str, str],
+    shard_plans: tuple[str, ...],
 ) -> str:
     """Text of parameters.json."""
     record = {
@@ -214,6 +220,8 @@ def parameters_json(
             "hardware": options.hardware,
         },
         "fleet": fleet,
+        "images": dict(sorted(images.items())),
+        "shard_plans": list(shard_plans),
     }
     return _dump(record)
 

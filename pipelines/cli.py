@@ -12,14 +12,18 @@ from gauntlet.core.errors import ExitCode
 from gauntlet.core.files import write_atomic
 from gauntlet.pipelines import artifacts, changes, report
 from gauntlet.pipelines.audit.command import audit
-from gauntlet.pipelines.decide import DecideRequest, DecisionResult, decide, write_artifacts
+from gauntlet.pipelines.decide import DecideRequest, DecisionResult, decide
 from gauntlet.pipelines.decisions import Decision
 from gauntlet.pipelines.differences import compare_rules
 from gauntlet.pipelines.inputs import decide_aloud, with_decision, with_request
 from gauntlet.pipelines.migrate_command import migrate
+from gauntlet.pipelines.outputs import write_artifacts
 from gauntlet.pipelines.revisions import DiffRequest, diff_lines, diff_record, other_result
 from gauntlet.pipelines.selection import unknown_job
 from gauntlet.pipelines.sharding.command import shard
+from gauntlet.pipelines.timings import load_timings
+from gauntlet.pipelines.upload_command import upload_pipeline
+from gauntlet.pipelines.validate_command import validate
 
 _Command = Callable[..., Any]
 
@@ -33,7 +37,13 @@ def _outputs(command: _Command) -> _Command:
             "folder",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Also write pipeline.yaml, selection.json and parameters.json here.",
+            help="Also write the pipeline, all decisions, all inputs and an annotation here.",
+        ),
+        click.option(
+            "--timings",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Measured durations, for what the annotation expects.",
         ),
         click.option("--dry-run", is_flag=True, help="Write nothing; print the pipeline."),
     )
@@ -47,7 +57,7 @@ def pipelines() -> None:
     """From a diff to a Buildkite pipeline: definitions, changes, selection, plan, pipeline."""
 
 
-for _command in (audit, migrate, shard):
+for _command in (audit, migrate, shard, upload_pipeline, validate):
     pipelines.add_command(_command)
 
 
@@ -77,21 +87,25 @@ def select(result: DecisionResult, as_json: bool, explain_difference: bool) -> N
 @pipelines.command()
 @with_decision
 @_outputs
-def generate(result: DecisionResult, out: str, folder: Path | None, dry_run: bool) -> None:
+def generate(
+    result: DecisionResult, out: str, folder: Path | None, timings: Path | None, dry_run: bool
+) -> None:
     """Write the pipeline for a change."""
-    _write(result, out, folder, dry_run=dry_run)
+    _write(result, out, folder, timings, dry_run=dry_run)
 
 
 @pipelines.command()
 @click.argument("parameters", type=click.Path(path_type=Path))
 @_outputs
-def replay(parameters: Path, out: str, folder: Path | None, dry_run: bool) -> None:
+def replay(
+    parameters: Path, out: str, folder: Path | None, timings: Path | None, dry_run: bool
+) -> None:
     """Make a recorded decision again, from its parameters.json alone."""
     recorded = artifacts.load_parameters(parameters).gauntlet_version
     if recorded != __version__:
         click.echo(f"note: recorded by Gauntlet {recorded}, this is {__version__}", err=True)
     result = decide(DecideRequest.from_parameters(parameters))
-    _write(result, out, folder, dry_run=dry_run)
+    _write(result, out, folder, timings, dry_run=dry_run)
 
 
 @pipelines.command()
@@ -171,15 +185,18 @@ def _explain(
         _print(lines(result, decision))
 
 
-def _write(result: DecisionResult, out: str, folder: Path | None, *, dry_run: bool) -> None:
+def _write(
+    result: DecisionResult, out: str, folder: Path | None, timings: Path | None, *, dry_run: bool
+) -> None:
+    measured = load_timings(timings) if timings else None
     if dry_run or out == "-":
         click.echo(result.pipeline_yaml, nl=False)
     else:
         click.echo(f"wrote {write_atomic(Path(out), result.pipeline_yaml)}", err=True)
     if folder is not None and not dry_run:
-        for path in write_artifacts(result, folder):
+        for path in write_artifacts(result, folder, measured):
             click.echo(f"wrote {path}", err=True)
-    for line in report.summary_lines(result):
+    for line in (*report.summary_lines(result), *result.sharding):
         click.echo(line, err=True)
     _finish(result)
 

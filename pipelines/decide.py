@@ -1,23 +1,26 @@
 """The whole decision in one call: definitions and changes in, selection and pipeline out."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from gauntlet.core.errors import InfrastructureError, Problem
-from gauntlet.core.files import write_atomic
 from gauntlet.pipelines import artifacts
 from gauntlet.pipelines.artifacts import Engine
-from gauntlet.pipelines.buildkite import render, to_yaml
 from gauntlet.pipelines.changes import ChangeSet
 from gauntlet.pipelines.decisions import Options, Selection
 from gauntlet.pipelines.definitions.files import DefinitionFiles, read_files
-from gauntlet.pipelines.definitions.job import Definitions
+from gauntlet.pipelines.definitions.job import Definitions, Tier
 from gauntlet.pipelines.definitions.loader import parse_definitions
 from gauntlet.pipelines.fleet import fleet_text, parse_fleet
 from gauntlet.pipelines.plan import Plan, fail_steps, fleet_problems, make_plan
+from gauntlet.pipelines.rendering.images import ImageSource
+from gauntlet.pipelines.rendering.pipeline import render
+from gauntlet.pipelines.rendering.yaml_text import to_yaml
 from gauntlet.pipelines.selection import select
+from gauntlet.pipelines.sharding.apply import shard_steps
 from gauntlet.pipelines.sources import CONFIG_PATH, EngineSource
 from gauntlet.pipelines.validation import step_problems, structure_problems, validate_pipeline
 
@@ -26,8 +29,9 @@ from gauntlet.pipelines.validation import step_problems, structure_problems, val
 class DecideRequest:
     """All that a decision depends on; two equal requests give equal bytes.
 
-    ``root`` is the tree that the definitions were read from, where there is one: it decides
-    nothing.
+    ``images`` are references by digest, by variant, of images that exist already.
+    ``shard_plans`` are texts of plans by which jobs run in shards. ``root`` is the tree that the
+    definitions were read from, where there is one: it decides nothing.
     """
 
     engine: Engine
@@ -35,6 +39,8 @@ class DecideRequest:
     changes: ChangeSet
     fleet: str
     options: Options = field(default_factory=Options)
+    images: Mapping[str, str] = field(default_factory=dict)
+    shard_plans: tuple[str, ...] = ()
     root: Path | None = field(default=None, compare=False)
 
     @classmethod
@@ -46,6 +52,8 @@ class DecideRequest:
         options: Options | None = None,
         config: str = CONFIG_PATH,
         fleet: str | None = None,
+        images: Mapping[str, str] | None = None,
+        shard_plans: tuple[str, ...] = (),
     ) -> "DecideRequest":
         """Read the definitions of a source tree.
 
@@ -57,6 +65,8 @@ class DecideRequest:
             changes=changes,
             options=options or Options(),
             fleet=fleet or fleet_text(),
+            images=images or {},
+            shard_plans=shard_plans,
             root=source.root,
         )
 
@@ -68,6 +78,8 @@ class DecideRequest:
             changes=self.changes,
             options=self.options,
             fleet=self.fleet,
+            images=self.images,
+            shard_plans=self.shard_plans,
         )
 
     @classmethod
@@ -80,6 +92,8 @@ class DecideRequest:
             changes=parameters.change_set(),
             options=parameters.selection_options(),
             fleet=parameters.fleet,
+            images=parameters.images,
+            shard_plans=parameters.shard_plans,
         )
 
 
@@ -106,7 +120,10 @@ class SummaryReason:
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionResult:
-    """What was decided, from the definitions to the pipeline's text."""
+    """What was decided, from the definitions to the pipeline's text.
+
+    ``sharding`` says of every job with a shard plan how it runs.
+    """
 
     request: DecideRequest
     definitions: Definitions
@@ -114,6 +131,7 @@ class DecisionResult:
     plan: Plan
     problems: tuple[Problem, ...]
     pipeline_yaml: str
+    sharding: tuple[str, ...] = ()
 
     @cached_property
     def counts(self) -> Counts:
@@ -162,13 +180,18 @@ def decide(request: DecideRequest) -> DecisionResult:
     definitions = parse_definitions(request.files)
     fleet = parse_fleet(request.fleet)
     selection = select(definitions, request.changes, request.options)
-    plan = make_plan(definitions, selection, fleet)
+    plan, sharding = shard_steps(make_plan(definitions, selection, fleet), request.shard_plans)
+    images = _image_source(definitions, request)
     # What the definitions pass on as it is (retry, tags) may still be nothing that Buildkite
     # takes: that costs the step, not the pipeline.
-    refused = step_problems(render(plan))
-    plan = fail_steps(plan, refused)
-    pipeline = render(plan)
-    wrong = validate_pipeline(pipeline) if refused else structure_problems(pipeline)
+    pipeline = render(plan, images)
+    refused = step_problems(pipeline, fleet=fleet)
+    if refused:
+        plan = fail_steps(plan, refused)
+        pipeline = render(plan, images)
+        wrong = validate_pipeline(pipeline, fleet=fleet, complete=True)
+    else:
+        wrong = structure_problems(pipeline)
     if wrong:
         msg = "the pipeline does not fit Buildkite:\n" + "\n".join(map(str, wrong))
         raise InfrastructureError(msg, hint="this is a fault of Gauntlet: please report it")
@@ -183,16 +206,17 @@ def decide(request: DecideRequest) -> DecisionResult:
             *refused.values(),
         ),
         pipeline_yaml=to_yaml(pipeline),
+        sharding=sharding,
     )
 
 
-def write_artifacts(result: DecisionResult, out_dir: Path) -> tuple[Path, ...]:
-    """Write pipeline.yaml, selection.json and parameters.json, each whole; return their paths.
-
-    Raises InfrastructureError where the folder cannot be written.
-    """
-    return (
-        write_atomic(out_dir / artifacts.PIPELINE, result.pipeline_yaml),
-        write_atomic(out_dir / artifacts.SELECTION, result.selection_json()),
-        write_atomic(out_dir / artifacts.PARAMETERS, result.request.parameters_json()),
+def _image_source(definitions: Definitions, request: DecideRequest) -> ImageSource:
+    """Name the repositories: builds of the main branch push to one of their own."""
+    repositories = definitions.repositories
+    kind = "main" if request.options.tier >= Tier.MERGE else "premerge"
+    return ImageSource(
+        registry=definitions.registry,
+        repository=repositories.get(kind),
+        main_repository=repositories.get("main"),
+        digests=request.images,
     )

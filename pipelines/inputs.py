@@ -15,7 +15,8 @@ from gauntlet.pipelines.changes import ChangeSet
 from gauntlet.pipelines.decide import DecideRequest, DecisionResult, decide
 from gauntlet.pipelines.decisions import Mode, Options
 from gauntlet.pipelines.definitions.job import TIERS, Tier
-from gauntlet.pipelines.fleet import fleet_text
+from gauntlet.pipelines.fleet import fleet_text, parse_fleet
+from gauntlet.pipelines.rendering.images import load_images
 
 AUTO = "auto"
 _PATH = click.Path(path_type=Path)
@@ -44,6 +45,8 @@ class Inputs:
     hardware: str | None
     mode: Mode
     fleet: Path | None
+    images: Path | None
+    shard_plans: Path | None
     strict: bool
 
 
@@ -125,6 +128,12 @@ _OPTIONS = (
     click.option(
         "--fleet", type=_PATH, metavar="FILE", help="Devices and queues.  [default: built in]"
     ),
+    click.option(
+        "--images", type=_PATH, metavar="FILE", help="Images by digest: {VARIANT: REFERENCE}."
+    ),
+    click.option(
+        "--shard-plans", type=_PATH, metavar="DIR", help="Plans of `shard plan`, one file a job."
+    ),
     click.option("--strict", is_flag=True, help="Fail on definitions that cannot be read."),
     click.option(
         "--cache-dir",
@@ -180,13 +189,23 @@ def make_request(inputs: Inputs) -> DecideRequest:
     # The list first: it is quick to refuse, and a source may have to be fetched.
     changed = _changes(inputs)
     source = _source(inputs)
+    fleet = read_text(inputs.fleet) if inputs.fleet else fleet_text()
     return DecideRequest.from_source(
         source,
         changed,
         options=_options(inputs),
         config=inputs.config,
-        fleet=read_text(inputs.fleet) if inputs.fleet else fleet_text(),
+        fleet=fleet,
+        images=load_images(inputs.images, parse_fleet(fleet).images) if inputs.images else None,
+        shard_plans=_shard_plans(inputs.shard_plans) if inputs.shard_plans else (),
     )
+
+
+def _shard_plans(folder: Path) -> tuple[str, ...]:
+    if not folder.is_dir():
+        msg = f"--shard-plans: no such folder: {folder}"
+        raise UsageError(msg, hint="give the folder that `shard plan --out` wrote its plans to")
+    return tuple(read_text(path) for path in sorted(folder.glob("*.json")))
 
 
 def _options(inputs: Inputs) -> Options:

@@ -1,22 +1,35 @@
 """From decisions to steps: who runs what, where, after whom. Plain data, nothing rendered."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gauntlet.core.errors import Problem
-from gauntlet.pipelines.decisions import Selection
+from gauntlet.pipelines.decisions import BLOCK, Decision, Selection
 from gauntlet.pipelines.definitions.job import Definitions, Job
-from gauntlet.pipelines.fleet import Fleet
+from gauntlet.pipelines.definitions.keys import MAX_KEY
+from gauntlet.pipelines.fleet import Fleet, Placement
+
+_BLOCK_PREFIX = "block-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """What holds a job back until a person lets it run; ``reason`` says why it is held."""
+
+    key: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStep:
-    """A job that runs, its queue, and its dependencies among the steps of this plan."""
+    """A job, where it runs, its dependencies among the steps of this plan, and what holds it."""
 
     job: Job
-    queue: str
+    placement: Placement
     depends_on: tuple[str, ...]
+    block: Block | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +38,11 @@ class FailingStep:
 
     key: str
     label: str
-    queue: str
     problems: tuple[Problem, ...]
+    block: Block | None = None
+
+
+Step = JobStep | FailingStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,25 +50,25 @@ class PlanGroup:
     """Steps that are shown together, sorted by key."""
 
     name: str
-    steps: tuple[JobStep | FailingStep, ...]
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """All steps of one build, by group. ``notice`` says why, where there is no step at all."""
 
+    fleet: Fleet
     groups: tuple[PlanGroup, ...]
-    plain_queue: str
     notice: str | None = None
 
 
 def make_plan(definitions: Definitions, selection: Selection, fleet: Fleet) -> Plan:
-    """Lay out the selected jobs. Pure."""
-    chosen = set(selection.selected)
-    grouped: dict[str, list[tuple[str, JobStep | FailingStep]]] = defaultdict(list)
+    """Lay out the jobs that run, or wait for a person. Pure."""
+    chosen = {d.key: d for d in selection.decisions if d.in_pipeline}
+    grouped: dict[str, list[tuple[str, Step]]] = defaultdict(list)
     for broken in definitions.broken:
         if broken.key in chosen:
-            failing = _failing(broken.key, broken.label, fleet, broken.problems)
+            failing = FailingStep(key=broken.key, label=broken.label, problems=broken.problems)
             grouped[broken.group].append((broken.key, failing))
     for job in definitions.jobs:
         if job.key in chosen:
@@ -61,8 +77,7 @@ def make_plan(definitions: Definitions, selection: Selection, fleet: Fleet) -> P
         PlanGroup(name=name, steps=tuple(step for _, step in sorted(members, key=lambda m: m[0])))
         for name, members in sorted(grouped.items())
     )
-    notice = None if groups else _notice(selection)
-    return Plan(groups=groups, plain_queue=fleet.plain_queue, notice=notice)
+    return Plan(fleet=fleet, groups=groups, notice=None if groups else _notice(selection))
 
 
 def fleet_problems(definitions: Definitions, fleet: Fleet) -> tuple[Problem, ...]:
@@ -71,28 +86,13 @@ def fleet_problems(definitions: Definitions, fleet: Fleet) -> tuple[Problem, ...
     return tuple(problem for problem in found if problem is not None)
 
 
-def _step(job: Job, chosen: set[str], fleet: Fleet) -> JobStep | FailingStep:
-    problem = fleet.problem(job)
-    if problem is not None:
-        return _failing(job.key, job.label, fleet, (problem,))
-    device = fleet.devices[fleet.device_name(job)]
-    # A dependency that is not selected cannot be waited for.
-    depends_on = tuple(key for key in dict.fromkeys(job.depends_on) if key in chosen)
-    return JobStep(job=job, queue=device.queue_for(job.num_devices or 1), depends_on=depends_on)
-
-
 def fail_steps(plan: Plan, problems: Mapping[str, Problem]) -> Plan:
     """Turn the steps that have a problem into failing ones, by key."""
 
-    def failed(step: JobStep | FailingStep) -> JobStep | FailingStep:
+    def failed(step: Step) -> Step:
         if isinstance(step, FailingStep) or step.job.key not in problems:
             return step
-        return FailingStep(
-            key=step.job.key,
-            label=step.job.label,
-            queue=plan.plain_queue,
-            problems=(problems[step.job.key],),
-        )
+        return _failing(step.job, problems[step.job.key], step.block)
 
     if not problems:
         return plan
@@ -100,8 +100,39 @@ def fail_steps(plan: Plan, problems: Mapping[str, Problem]) -> Plan:
     return replace(plan, groups=tuple(groups))
 
 
-def _failing(key: str, label: str, fleet: Fleet, problems: tuple[Problem, ...]) -> FailingStep:
-    return FailingStep(key=key, label=label, queue=fleet.plain_queue, problems=problems)
+def _step(job: Job, chosen: Mapping[str, Decision], fleet: Fleet) -> Step:
+    decision = chosen[job.key]
+    block = None
+    if decision.decision == BLOCK and not _waits_anyway(job, decision, chosen):
+        block = Block(key=_block_key(job.key, chosen), reason=decision.reasons[0].text)
+    placement = fleet.place(job)
+    if isinstance(placement, Problem):
+        return _failing(job, placement, block)
+    # A dependency that is not in the pipeline cannot be waited for.
+    depends_on = tuple(key for key in dict.fromkeys(job.depends_on) if key in chosen)
+    return JobStep(job=job, placement=placement, depends_on=depends_on, block=block)
+
+
+def _waits_anyway(job: Job, decision: Decision, chosen: Mapping[str, Decision]) -> bool:
+    """Whether a job that only blocked jobs need comes after another one that a person starts.
+
+    Otherwise an image that is built in three stages would have to be started three times.
+    """
+    needs = (chosen[key] for key in job.depends_on if key in chosen)
+    return decision.rule == "needed-by" and any(need.decision == BLOCK for need in needs)
+
+
+def _block_key(key: str, taken: Mapping[str, Decision]) -> str:
+    """Name the block of a job: ``block-KEY``, or something like it where that is no free key."""
+    plain = f"{_BLOCK_PREFIX}{key}"
+    if len(plain) <= MAX_KEY and plain not in taken:
+        return plain
+    mark = hashlib.sha256(key.encode()).hexdigest()[:12]
+    return f"{plain[: MAX_KEY - len(mark) - 1]}-{mark}"
+
+
+def _failing(job: Job, problem: Problem, block: Block | None) -> FailingStep:
+    return FailingStep(key=job.key, label=job.label, problems=(problem,), block=block)
 
 
 def _notice(selection: Selection) -> str:

@@ -1,150 +1,123 @@
-"""Check a rendered pipeline before anybody uploads it: Buildkite's schema, then the graph."""
+"""Check a pipeline before anybody uploads it: Buildkite's schema, its rules, then the graph.
 
-import importlib.util
-import json
-from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+A problem is something that Buildkite refuses or that never runs. A warning is something that it
+takes but that probably does not mean what it looks like.
+"""
 
-from gauntlet.core.errors import InfrastructureError, Problem
-from gauntlet.core.ids import canonical_json
-from gauntlet.pipelines.definitions.graph import find_cycles
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
 
-if TYPE_CHECKING:
-    from jsonschema import Draft7Validator
+from gauntlet.core.errors import Problem
+from gauntlet.core.yaml_file import YamlDocument
+from gauntlet.pipelines.checks import graph
+from gauntlet.pipelines.checks.findings import Finding
+from gauntlet.pipelines.checks.rules import step_findings, step_warnings
+from gauntlet.pipelines.checks.schema import Schema, builtin_schema, schema_findings
+from gauntlet.pipelines.checks.steps import StepView, views
+from gauntlet.pipelines.fleet import Fleet
 
 FILE = "pipeline.yaml"
 
 
 def validate_pipeline(
-    pipeline: Mapping[str, Any], schema: Mapping[str, Any] | None = None
+    pipeline: Mapping[str, Any],
+    schema: Schema | None = None,
+    fleet: Fleet | None = None,
+    *,
+    complete: bool = False,
+    document: YamlDocument | None = None,
 ) -> tuple[Problem, ...]:
-    """Return everything wrong with a pipeline; empty where it is sound."""
-    return (*structure_problems(pipeline, schema), *step_problems(pipeline, schema).values())
+    """Return everything wrong with any pipeline; empty where it is sound.
+
+    With ``fleet``, queues must be some device's. ``complete`` pipelines are all of their build,
+    as ours are: every command step has a key, and nothing waits for a step of another upload.
+    ``document`` is where the pipeline was read from: it gives problems their file and line.
+    """
+    steps = list(views(pipeline))
+    found = chain(
+        schema_findings(pipeline, schema or builtin_schema()),
+        *(step_findings(view, fleet) for view in steps),
+        _structure(steps, complete=complete),
+    )
+    return _problems(found, document)
+
+
+def pipeline_warnings(
+    pipeline: Mapping[str, Any],
+    fleet: Fleet | None = None,
+    *,
+    document: YamlDocument | None = None,
+) -> tuple[Problem, ...]:
+    """Return what is probably not meant: variables that vanish, dependencies on other uploads."""
+    steps = list(views(pipeline))
+    env = pipeline.get("env")
+    known = [*(env if isinstance(env, Mapping) else ()), *(fleet.variables if fleet else ())]
+    found = chain(
+        graph.many_jobs(steps),
+        *(step_warnings(view, known) for view in steps),
+        graph.dangling(steps, "no such step here, so an earlier upload must have it"),
+    )
+    return _problems(found, document)
 
 
 def step_problems(
-    pipeline: Mapping[str, Any], schema: Mapping[str, Any] | None = None
+    pipeline: Mapping[str, Any], schema: Schema | None = None, fleet: Fleet | None = None
 ) -> dict[str, Problem]:
-    """Return what Buildkite's schema finds wrong with a step, by the key of the step.
-
-    Each step is checked against the definition of command steps, which is what we render: the
-    schema's own root tries every kind of step in turn for every step, is several times slower,
-    and complains of the wrong thing. Steps of a shape that is known to be right are passed over.
-    """
-    check = _validator("commandStep", schema or builtin_schema())
-    sound: set[str] = set()
-    found = {}
-    for step in command_steps(pipeline):
-        shape = _shape(step)
-        if shape in sound:
-            continue
-        problem = _first(check, step, f"step {step.get('key')!r}")
-        if problem:
-            found[str(step.get("key"))] = problem
-        else:
-            sound.add(shape)
+    """Return the first thing wrong with each step of a rendered pipeline, by the step's key."""
+    steps = {view.path: view for view in views(pipeline)}
+    found: dict[str, Problem] = {}
+    findings = chain(
+        schema_findings(pipeline, schema or builtin_schema()),
+        *(step_findings(view, fleet) for view in steps.values()),
+    )
+    for finding in findings:
+        view = steps.get(finding.path[:4]) or steps.get(finding.path[:2])
+        if view is not None and view.key and view.kind != "group":
+            found.setdefault(view.key, finding.problem(_document(None)))
     return found
 
 
-@cache
-def builtin_schema() -> Mapping[str, Any]:
-    """Read the JSON schema that the Buildkite SDK ships, without importing the SDK."""
-    spec = importlib.util.find_spec("buildkite_sdk")
-    folders = list(spec.submodule_search_locations or ()) if spec else []
-    for folder in folders:
-        path = Path(folder) / "schema.json"
-        if path.is_file():
-            schema: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            return schema
-    msg = "the installed buildkite-sdk ships no schema.json"
-    raise InfrastructureError(msg, hint="install the pinned dependencies again")
+def structure_problems(
+    pipeline: Mapping[str, Any], schema: Schema | None = None
+) -> tuple[Problem, ...]:
+    """Return what is wrong around the steps of a rendered pipeline: groups, keys, dependencies."""
+    steps = list(views(pipeline))
+    around = {view.path for view in steps if view.kind == "group"}
+    outline = {**pipeline, "steps": [_outline(step) for step in pipeline["steps"]]}
+    groups = [
+        finding
+        for finding in schema_findings(outline, schema or builtin_schema())
+        if finding.path[:2] in around or finding.path[:1] != ("steps",)
+    ]
+    return _problems(chain(groups, _structure(steps, complete=True)), None)
 
 
 def command_steps(pipeline: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield every step below the groups, and those outside of any group."""
-    for step in pipeline["steps"]:
-        if "group" in step:
-            yield from step["steps"]
-        else:
-            yield step
+    """Yield the fields of every command step, in a group or outside of any."""
+    return (view.fields for view in views(pipeline) if view.kind == "command")
 
 
-def _group_problems(pipeline: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Problem]:
-    """Check groups with a stand-in for their steps, which have a check of their own."""
-    check = _validator("groupStep", schema)
-    for top in pipeline["steps"]:
-        if "group" in top:
-            bare = {**top, "steps": [{"command": "true"}] if top["steps"] else []}
-            problem = _first(check, bare, f"group {top['group']!r}")
-            if problem:
-                yield problem
+def _structure(steps: list[StepView], *, complete: bool) -> Iterator[Finding]:
+    yield from graph.key_findings(steps, strict=complete)
+    if complete:
+        yield from graph.missing_keys(steps)
+        yield from graph.dangling(steps, "no such step")
+    else:
+        yield from graph.too_many_jobs(steps)
+    yield from graph.circular(steps)
 
 
-def _validator(name: str, schema: Mapping[str, Any]) -> "Draft7Validator":
-    from jsonschema import Draft7Validator
-
-    reference = f"#/definitions/{name}"
-    return Draft7Validator({"$ref": reference, "definitions": schema["definitions"]})
-
-
-def _first(check: "Draft7Validator", value: object, where: str) -> Problem | None:
-    """The most telling error, or None. Judging how telling is slow, so only where there is one."""
-    from jsonschema.exceptions import best_match
-
-    if check.is_valid(value):
-        return None
-    error = best_match(check.iter_errors(value))
-    path = "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path
-    )
-    return Problem(file=FILE, key=f"{where}{path}", message=error.message)
+def _outline(step: object) -> object:
+    """A step without what the check of steps has seen: one plain member for all of a group's."""
+    if isinstance(step, Mapping) and step.get("steps"):
+        return {**step, "steps": [{"command": "true"}]}
+    return step
 
 
-def _shape(step: Mapping[str, Any]) -> str:
-    """What the schema can tell apart: strings are alike unless they are keys."""
-    free = {"label", "commands", "depends_on", "env"}
-    return canonical_json(
-        {
-            key: _kinds(value) if key in free else value
-            for key, value in step.items()
-            if key != "key"
-        }
-        | {"key": type(step.get("key")).__name__, "empty": not step.get("key")}
-    )
+def _problems(found: Iterable[Finding], document: YamlDocument | None) -> tuple[Problem, ...]:
+    return tuple(finding.problem(_document(document)) for finding in found)
 
 
-def _kinds(value: object) -> object:
-    if isinstance(value, list):
-        return sorted({type(item).__name__ for item in value})
-    if isinstance(value, dict):
-        return sorted({type(item).__name__ for item in value.values()})
-    return type(value).__name__
-
-
-def structure_problems(
-    pipeline: Mapping[str, Any], schema: Mapping[str, Any] | None = None
-) -> tuple[Problem, ...]:
-    """Return what is wrong around the steps: groups, keys, dangling and circular dependencies."""
-    groups = _group_problems(pipeline, schema or builtin_schema())
-    return (*groups, *_graph_problems(pipeline))
-
-
-def _graph_problems(pipeline: Mapping[str, Any]) -> Iterator[Problem]:
-    edges: dict[str, list[str]] = {}
-    for step in command_steps(pipeline):
-        key = step.get("key")
-        if not key:
-            yield Problem(file=FILE, message="a step has no key", value=repr(step.get("label")))
-            continue
-        if key in edges:
-            yield Problem(file=FILE, key=key, message="two steps have this key")
-        edges[key] = list(step.get("depends_on", ()))
-    for key, needed in edges.items():
-        for dependency in needed:
-            if dependency not in edges:
-                where = f"{key}.depends_on"
-                yield Problem(file=FILE, key=where, message="no such step", value=dependency)
-    for key, cycle in find_cycles(edges).items():
-        yield Problem(file=FILE, key=key, message=f"circular: {' -> '.join(cycle)}")
+def _document(document: YamlDocument | None) -> YamlDocument:
+    return document or YamlDocument(FILE, None, {})

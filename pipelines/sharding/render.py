@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from gauntlet.core.errors import ConfigError, UsageError
-from gauntlet.pipelines.buildkite import render, to_yaml
+from gauntlet.core.errors import ConfigError, Problem, UsageError
 from gauntlet.pipelines.definitions.job import Job
 from gauntlet.pipelines.fleet import fleet_text, parse_fleet
 from gauntlet.pipelines.plan import JobStep, Plan, PlanGroup
+from gauntlet.pipelines.rendering.pipeline import render
+from gauntlet.pipelines.rendering.yaml_text import to_yaml
 from gauntlet.pipelines.sharding.inventory import commands_sha256
 from gauntlet.pipelines.sharding.plan_file import ShardPlan
 from gauntlet.pipelines.sharding.planner import job_doubt
@@ -138,9 +139,9 @@ def step_yaml(job: Job) -> str:
     ConfigError where its device is unknown.
     """
     fleet = parse_fleet(fleet_text())
-    problem = fleet.problem(job)
-    if problem is not None:
-        raise ConfigError([problem])
-    queue = fleet.devices[fleet.device_name(job)].queue_for(job.num_devices or 1)
-    group = PlanGroup(name=job.group, steps=(JobStep(job=job, queue=queue, depends_on=()),))
-    return to_yaml(render(Plan(groups=(group,), plain_queue=fleet.plain_queue)))
+    placement = fleet.place(job)
+    if isinstance(placement, Problem):
+        raise ConfigError([placement])
+    step = JobStep(job=job, placement=placement, depends_on=())
+    group = PlanGroup(name=job.group, steps=(step,))
+    return to_yaml(render(Plan(fleet=fleet, groups=(group,))))

@@ -53,6 +53,23 @@ def test_output_is_bounded():
     assert result.truncated
 
 
+@pytest.mark.parametrize(
+    "data", [b"", b"a\x00b\n", b"x" * 3_000_000], ids=["none", "bytes", "much"]
+)
+def test_a_program_reads_what_it_is_given(data):
+    count = "import sys; print(len(sys.stdin.buffer.read()))"
+    assert run([PYTHON, "-c", count], timeout=20, stdin=data).stdout == f"{len(data)}\n"
+
+
+def test_a_program_that_reads_nothing_is_not_waited_for():
+    assert run([PYTHON, "-c", "print('a')"], timeout=20, stdin=b"x" * 3_000_000).stdout == "a\n"
+
+
+def test_a_supervised_program_has_no_input():
+    with pytest.raises(ValueError, match="standard input"):
+        run([PYTHON], timeout=1, supervised=True, stdin=b"")
+
+
 @pytest.mark.parametrize("supervised", [False, True])
 def test_a_timeout_kills_the_whole_group(mark, supervised):
     nap = "import time; time.sleep(60)"

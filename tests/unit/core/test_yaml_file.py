@@ -38,6 +38,16 @@ def test_every_problem_is_reported_with_its_line_and_key():
     ]
 
 
+class ByName(StrictModel):
+    steps: dict[str, Inner]
+
+
+def test_the_nearest_key_is_found_below_names_too():
+    assert problems_of("steps:\n  label: {label: x, cuont: 2}\n", ByName) == [
+        "jobs.yaml:2: steps.label.cuont: unknown key; did you mean 'count'?"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

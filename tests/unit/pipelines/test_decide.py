@@ -4,10 +4,11 @@ import pytest
 from unit.pipelines.factories import TINY, request, write_tree
 
 from gauntlet.core.errors import ConfigError
-from gauntlet.pipelines.decide import DecideRequest, decide, write_artifacts
+from gauntlet.pipelines.decide import DecideRequest, decide
+from gauntlet.pipelines.outputs import write_artifacts
 from gauntlet.pipelines.sources import open_source
 
-NAMES = ["parameters.json", "pipeline.yaml", "selection.json"]
+NAMES = ["annotation.md", "parameters.json", "pipeline.yaml", "selection.json"]
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 from compatible import read_cases
 from unit.pipelines.factories import changes, options
 
-from gauntlet.pipelines.buildkite import render
 from gauntlet.pipelines.changes import changed_paths, example_names, load_example
 from gauntlet.pipelines.decide import DecideRequest, decide
 from gauntlet.pipelines.definitions.files import read_files
 from gauntlet.pipelines.definitions.loader import parse_definitions
 from gauntlet.pipelines.differences import compare_rules
+from gauntlet.pipelines.rendering.pipeline import render
 from gauntlet.pipelines.selection import select
 from gauntlet.pipelines.sources import open_source
 from gauntlet.pipelines.validation import validate_pipeline

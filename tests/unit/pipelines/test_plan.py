@@ -1,38 +1,32 @@
+"""What is laid out in a plan, and what becomes of jobs that cannot run."""
+
 import json
 
 import pytest
 import yaml
-from unit.pipelines.factories import (
-    TINY,
-    changes,
-    definitions,
-    job,
-    make_definitions,
-    options,
-    request,
-)
+from unit.pipelines.factories import TINY, changes, definitions, job, make_definitions, request
+from unit.pipelines.plans import FLEET, as_uploaded, plan_all, plan_of
 
 from gauntlet.core.proc import run
-from gauntlet.pipelines.buildkite import render, to_yaml
 from gauntlet.pipelines.decide import decide
-from gauntlet.pipelines.definitions.job import Job
-from gauntlet.pipelines.fleet import fleet_text, parse_fleet
-from gauntlet.pipelines.plan import make_plan
+from gauntlet.pipelines.definitions.job import Tier
+from gauntlet.pipelines.plan import FailingStep, make_plan
+from gauntlet.pipelines.rendering.pipeline import render
 from gauntlet.pipelines.selection import select
 from gauntlet.pipelines.validation import command_steps, validate_pipeline
 
-FLEET = parse_fleet(fleet_text())
 
-
-def steps_of(*jobs: Job):
-    made = make_definitions(*jobs)
-    plan = make_plan(made, select(made, changes(), options(nightly=True)), FLEET)
-    return {step["key"]: step for step in command_steps(render(plan))}
-
-
-def decided(*paths, **asked):
-    text = decide(request(*paths, **asked)).pipeline_yaml
+def decided(*paths, **options):
+    text = decide(request(*paths, **options)).pipeline_yaml
     return {step["key"]: step for step in command_steps(yaml.safe_load(text))}
+
+
+def steps_of(plan):
+    return {
+        step.key if isinstance(step, FailingStep) else step.job.key: step
+        for group in plan.groups
+        for step in group.steps
+    }
 
 
 @pytest.mark.parametrize(
@@ -41,80 +35,79 @@ def decided(*paths, **asked):
         pytest.param({}, "gpu_1_queue", id="no device"),
         pytest.param({"num_devices": 4}, "gpu_4_queue", id="no device, four"),
         pytest.param({"device": "h200_18gb"}, "h200_18gb", id="slice"),
+        pytest.param({"device": "mi300_4"}, "amd_mi300_4", id="number in the name"),
         pytest.param({"key": "image-build-cpu"}, "cpu_queue_premerge_us_east_1", id="builder"),
         pytest.param({"key": "arm64-image-build"}, "arm64_cpu_queue_premerge", id="arm64 builder"),
         pytest.param(
             {"key": "image-build-amd", "device": "amd_cpu"}, "amd-cpu", id="builder with a device"
         ),
-        pytest.param({"agents": {"queue": "mine"}}, "mine", id="agents win"),
     ],
 )
 def test_queue_of_a_job(fields, queue):
-    (step,) = steps_of(job(**({"key": "j"} | fields))).values()
-    assert step["agents"]["queue"] == queue
-
-
-def test_commands_are_kept_byte_for_byte_in_their_directory():
-    commands = ("pytest -m 'not slow' \"$$A\"", "a \\\n  b\n", "  spaces  ", "tab\t'é' #x: y")
-    (step,) = steps_of(job(commands=commands, working_dir="/with space")).values()
-    assert step["commands"] == ["cd '/with space'", *commands]
-    text = to_yaml({"steps": [step]})
-    assert yaml.safe_load(text)["steps"][0]["commands"] == ["cd '/with space'", *commands]
-
-
-def test_a_job_over_several_nodes_starts_in_the_checkout():
-    (step,) = steps_of(job(working_dir="/w", num_nodes=2)).values()
-    assert step["commands"] == ["true"]
-
-
-def test_fields_pass_through():
-    retry = {"automatic": [{"exit_status": 1, "limit": 1}]}
-    (step,) = steps_of(
-        job(
-            timeout_in_minutes=9,
-            parallelism=3,
-            soft_fail=True,
-            retry=retry,
-            env={"A": "1", "B": 2},
-            concurrency=1,
-            concurrency_group="g",
-            agent_tags={"mem": "24+"},
-            condition="build.branch == 'main'",
-            allow_dependency_failure=True,
-        )
-    ).values()
-    assert step == {
-        "label": "job",
-        "key": "job",
-        "allow_dependency_failure": True,
-        "if": "build.branch == 'main'",
-        "agents": {"queue": "gpu_1_queue", "mem": "24+"},
-        "env": {"A": "1", "B": 2},
-        "commands": ["true"],
-        "timeout_in_minutes": 9,
-        "parallelism": 3,
-        "concurrency": 1,
-        "concurrency_group": "g",
-        "soft_fail": True,
-        "retry": retry,
-    }
+    (step,) = steps_of(plan_of(job(**({"key": "j"} | fields)))).values()
+    assert step.placement.queue == queue
 
 
 def test_dependencies_are_closed_and_only_on_what_runs():
     steps = decided("engine/sample/a.py")
     assert steps["amd-sampler"]["depends_on"] == ["image-build-amd"]
     assert steps["image-build-amd"]["depends_on"] == ["ensure-ci-base-amd"]
-    assert all(set(step.get("depends_on", ())) <= set(steps) for step in steps.values())
+    known = {*steps, "block-large"}
+    assert all(set(step["depends_on"]) <= known for step in steps.values())
+    assert set(steps["large"]["depends_on"]) == {"block-large", "image-build"}
+
+
+def test_an_image_in_several_stages_is_started_once():
+    made = make_definitions(
+        job("base", image=True),
+        job("image", image=True, depends_on=("base",)),
+        job("late", tier=Tier.NIGHTLY, depends_on=("image",), source_dependencies=("v",)),
+    )
+    plan = make_plan(made, select(made, changes("v/a")), FLEET)
+    held = {key for key, step in steps_of(plan).items() if step.block}
+    assert held == {"base", "late"}
+
+
+def test_a_blocked_job_is_planned_with_its_reason_and_what_it_needs():
+    plan = plan_of(job("build"), job("rare", depends_on=("build",)), blocked={"rare"})
+    steps = steps_of(plan)
+    assert steps["build"].block is None
+    assert steps["rare"].block.key == "block-rare"
+    assert steps["rare"].block.reason == "a test asked for it"
+    assert steps["rare"].depends_on == ("build",)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param("k" * 100, id="longest key"), pytest.param("x", id="key that is taken")],
+)
+def test_the_key_of_a_block_is_one_that_buildkite_takes_and_nobody_has(key):
+    plan = plan_of(job(key), job("block-x"), blocked={key})
+    block = steps_of(plan)[key].block
+    assert block.key not in {key, "block-x"}
+    assert block.key.startswith("block-")
+    assert len(block.key) <= 100
+    assert validate_pipeline(render(plan), complete=True) == ()
+
+
+def test_a_blocked_job_without_a_device_fails_only_when_somebody_asks_for_it():
+    (step,) = steps_of(plan_of(job("rare", device="h20"), blocked={"rare"})).values()
+    assert isinstance(step, FailingStep)
+    assert step.block.key == "block-rare"
 
 
 def test_an_unknown_device_is_a_failing_step_and_others_go_on():
-    text = "steps:\n- {label: A, device: h20_18gb, commands: [x]}\n- {label: B, commands: [x]}\n"
+    text = (
+        "steps:\n- {label: A, device: h20_18gb, commands: [x]}\n"
+        "- {label: B, device: zen5, depends_on: [a], commands: [x]}\n"
+    )
     result = decide(request("new.py", jobs={".buildkite/areas/a.yaml": text}))
     steps = {s["key"]: s for s in command_steps(yaml.safe_load(result.pipeline_yaml))}
     assert steps["a"]["commands"][-1] == "exit 1"
     assert "did you mean" in steps["a"]["commands"][0]
     assert "h200_18gb" in steps["a"]["commands"][0]
-    assert steps["b"]["commands"] == ["x"]
+    assert steps["b"]["commands"][-1] == "x"
+    assert steps["b"]["depends_on"] == ["a"]
     assert len(result.problems) == 1
 
 
@@ -129,25 +122,41 @@ def test_one_broken_file_among_forty_is_one_failing_step():
     assert len(steps) == 40
 
 
-def test_a_retry_map_that_buildkite_refuses_costs_its_step():
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        pytest.param("retry: {automatic: {exit_status: [soon]}}", "soon", id="retry"),
+        pytest.param("retry: {automatic: {limit: 11}}", "11", id="retry limit"),
+        pytest.param("agents: {queue: h200_18g}", "h200_18gb", id="queue"),
+        pytest.param('env: {A: "50 $ a day"}', "dollar sign", id="text that no agent uploads"),
+        pytest.param('if: "build.branch =~ /^v1$/"', "dollar sign", id="condition"),
+    ],
+)
+def test_what_buildkite_refuses_in_one_step_costs_that_step(field, words):
     text = (
-        "steps:\n- {label: A, commands: [x], retry: {automatic: {exit_status: [soon]}}}\n"
-        "- {label: B, commands: [x]}\n"
+        "group: Costs $ 5\n"
+        f"steps:\n- {{label: A, commands: [x], {field}}}\n- {{label: B, commands: [x]}}\n"
     )
     steps = decided("new.py", jobs={".buildkite/areas/a.yaml": text})
     assert steps["a"]["commands"][-1] == "exit 1"
-    assert steps["b"]["commands"] == ["x"]
+    assert words in steps["a"]["commands"][0]
+    assert steps["b"]["commands"][-1] == "x"
 
 
-def test_a_failing_step_prints_its_error_whatever_is_in_it():
-    nasty = 'it\'s "$HOME" `id` $(id) \\n %s ; exit 0'
+@pytest.mark.parametrize(
+    "nasty",
+    [
+        pytest.param('it\'s "$HOME" `id` $(id) \\n %s ; exit 0', id="shell"),
+        pytest.param("a\\$HOME \\\\$HOME $$HOME", id="dollar signs behind backslashes"),
+    ],
+)
+def test_a_failing_step_prints_its_error_whatever_is_in_it(nasty):
     text = f"steps:\n- label: A\n  commands: [x]\n  {json.dumps(nasty)}: 1\n"
     steps = decided("new.py", jobs={".buildkite/areas/a.yaml": text})
-    # The agent turns a doubled dollar into one when it uploads.
-    script = "\n".join(steps["a"]["commands"]).replace("$$", "$")
+    script = as_uploaded("\n".join(steps["a"]["commands"]))
     done = run(["sh", "-c", script], timeout=10, check=False)
     assert done.returncode == 1
-    assert 'it\'s "$HOME" `id` $(id)' in done.stderr
+    assert nasty in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -163,31 +172,6 @@ def test_an_empty_selection_has_one_step_that_says_why(changed, words):
     assert words in steps["nothing-to-run"]["commands"][0]
 
 
-@pytest.mark.parametrize(
-    ("steps", "message"),
-    [
-        pytest.param([{"key": "a", "command": "x", "agent": "q"}], "agent", id="unknown key"),
-        pytest.param([{"key": "a", "timeout_in_minutes": 0}], "minimum", id="bad value"),
-        pytest.param([{"key": "a"}, {"key": "a"}], "two steps", id="key twice"),
-        pytest.param([{"label": "a"}], "no key", id="no key"),
-        pytest.param([{"key": "a", "depends_on": ["b"]}], "no such step", id="dangling"),
-        pytest.param(
-            [{"key": "a", "depends_on": ["b"]}, {"key": "b", "depends_on": ["a"]}],
-            "circular",
-            id="circular",
-        ),
-    ],
-)
-def test_validation_finds(steps, message):
-    found = validate_pipeline({"steps": [{"group": "G", "steps": steps}]})
-    assert any(message in str(problem) for problem in found)
-
-
-def test_an_empty_group_is_refused():
-    assert validate_pipeline({"steps": [{"group": "G", "steps": []}]})
-
-
 def test_the_tiny_tree_is_sound():
-    made = definitions(TINY)
-    plan = make_plan(made, select(made, changes(), options(nightly=True)), FLEET)
-    assert validate_pipeline(render(plan)) == ()
+    plan = plan_all(definitions(TINY))
+    assert validate_pipeline(render(plan), fleet=FLEET, complete=True) == ()

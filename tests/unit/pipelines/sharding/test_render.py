@@ -70,9 +70,9 @@ def test_a_step_runs_the_shards():
     (group,) = yaml.safe_load(step_yaml(render_shards(JOB, plan_of(JOB), PATHS)))["steps"]
     (step,) = group["steps"]
     assert step["parallelism"] == 4
-    assert step["commands"][0] == "cd /work/tests"
+    assert "cd /work/tests" in step["commands"]
     assert step["agents"]["queue"]
-    assert "depends_on" not in step
+    assert step["depends_on"] == []
 
 
 def test_a_step_needs_a_known_device():
