@@ -68,6 +68,7 @@ def test_generate_and_replay_give_the_same_bytes(call, tmp_path):
         "pipeline.yaml",
         "selection.json",
         "parameters.json",
+        "annotation.md",
     }
     assert (tmp_path / "a.yaml").read_bytes() == (tmp_path / "a" / "pipeline.yaml").read_bytes()
     recorded = tmp_path / "a" / "parameters.json"

@@ -136,15 +136,20 @@ class Site:
             code = run(["pipelines", "shard", *map(str, arguments)])
         return code, out.getvalue(), err.getvalue()
 
-    def shell(self, lines, **env):
-        """Run lines as an agent does, where there is neither Gauntlet nor any other plugin."""
+    def shell(self, lines, folder=".", **env):
+        """Run lines as an agent does, where there is neither Gauntlet nor any other plugin.
+
+        Every agent has a checkout of its own, which is its ``folder``.
+        """
+        checkout = self.root / folder
+        checkout.mkdir(exist_ok=True)
         kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
         kept["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         path = f"{self.root / 'bin'}:{os.environ['PATH']}"
         return subprocess.run(
             ["bash", "-e", "-c", "\n".join(lines)],
             env={**kept, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1", **env},
-            cwd=self.root,
+            cwd=checkout,
             capture_output=True,
             text=True,
             timeout=120,
@@ -185,7 +190,10 @@ class Site:
 
         def one(number):
             return self.shell(
-                lines, BUILDKITE_PARALLEL_JOB=str(number), BUILDKITE_PARALLEL_JOB_COUNT=count
+                lines,
+                f"agent-{number}",
+                BUILDKITE_PARALLEL_JOB=str(number),
+                BUILDKITE_PARALLEL_JOB_COUNT=count,
             )
 
         with ThreadPoolExecutor(max_workers=2) as agents:
