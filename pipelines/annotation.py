@@ -67,20 +67,20 @@ def _expectation(expected: Estimate) -> Iterator[str]:
     if not expected.running:
         return
     unmeasured = expected.running - expected.measured
-    known = (
-        "all jobs were measured before"
-        if not unmeasured
-        else f"{unmeasured} of {expected.running} jobs were never measured and count with their "
-        "time limit, so these are upper bounds"
-    )
-    cost = f", about ${expected.cost:,.2f}" if expected.without_cost < expected.running else ""
+    bound = "at most " if unmeasured else ""
+    cost = f", {bound}${expected.cost:,.2f}" if expected.without_cost < expected.running else ""
     if cost and expected.without_cost:
-        cost += f" without {expected.without_cost} job(s) of unknown cost"
+        cost += f" (without {expected.without_cost} job(s) of unknown cost)"
     yield (
-        f"**Expected:** {expected.job_minutes:,.0f} job-minutes{cost}; at least "
-        f"{expected.path_minutes:,.0f} min from the first job to the last, by way of "
-        f"{' → '.join(map(_code, expected.path))}. {known[0].upper()}{known[1:]}."
+        f"**Expected:** {bound}{expected.job_minutes:,.0f} job-minutes{cost}. The longest chain "
+        f"takes {bound}{expected.path_minutes:,.0f} min, if no job waits for a machine: "
+        f"{' → '.join(map(_code, expected.path))}."
     )
+    if unmeasured:
+        yield (
+            f"{unmeasured} of {expected.running} jobs were never measured and count with their "
+            "time limit."
+        )
     yield ""
 
 

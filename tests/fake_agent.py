@@ -27,6 +27,7 @@ class Build:
         self.keys = []
         self.metadata = {}
         self.annotations = {}
+        self.artifacts = {}
         self.failures = list(failures)
         self.late = late
 
@@ -39,6 +40,13 @@ class Build:
     def annotate(self, body, context, style):
         self._fail(self._next_failure("annotate"))
         self.annotations[context] = (style, body)
+
+    def keep(self, folder, pattern):
+        self._fail(self._next_failure("artifact"))
+        found = {str(p.relative_to(folder)): p.read_text() for p in Path(folder).glob(pattern)}
+        if not found:
+            raise Refusal(f"no file matches {pattern}")
+        self.artifacts |= found
 
     def get(self, key):
         self._fail(self._next_failure("get"))
@@ -92,6 +100,9 @@ class FakeAgent:
     def annotate(self, body, *, context, style):
         self._ask(self.build.annotate, body, context, style)
 
+    def keep_artifacts(self, folder, pattern):
+        self._ask(self.build.keep, folder, pattern)
+
     def get_metadata(self, key):
         return self._ask(self.build.get, key)
 
@@ -120,6 +131,8 @@ def main(state_file, *arguments):
                 build.upload(sys.stdin.read())
             case ("annotate", "--context", context, "--style", style):
                 build.annotate(sys.stdin.read(), context, style)
+            case ("artifact", "upload", pattern):
+                build.keep(Path.cwd(), pattern)
             case ("meta-data", "set", key, value):
                 build.set(key, value)
             case ("meta-data", "get", "--default", default, key):

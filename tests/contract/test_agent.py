@@ -87,6 +87,16 @@ def test_metadata_is_kept_for_the_build(started):
     assert agent.get_metadata("k") == "x"
 
 
+def test_artifacts_are_kept_under_their_paths(started, tmp_path):
+    agent, build = started()
+    (tmp_path / "made" / "plans").mkdir(parents=True)
+    (tmp_path / "made" / "plans" / "a.json").write_text("1")
+    agent.keep_artifacts(tmp_path / "made", "plans/*")
+    assert build().artifacts == {"plans/a.json": "1"}
+    with pytest.raises(AgentRefusedError, match="no file matches"):
+        agent.keep_artifacts(tmp_path / "made", "none/*")
+
+
 def test_an_annotation_is_shown_however_long_it_is(started):
     agent, build = started()
     body = "# Title\n" + '- `é` "$HOME"\n' * 20_000
