@@ -175,15 +175,13 @@ def main() -> None:
         big = {tree: multiplied(tree, Path(scratch) / tree.name, COPIES) for tree in given.trees}
         series = []
         for tree in given.trees:
-            name = tree.name
-            series += [
-                Series(f"{name}: diff to pipeline", lambda t=tree: generate(t)),
-                Series(
-                    f"{name}: the same, {COPIES} x definitions", lambda t=tree: generate(big[t])
-                ),
-                Series(f"{name}: anchor, C parser", lambda t=tree: reading(t, "CSafeLoader")),
-                Series(f"{name}: anchor, Python parser", lambda t=tree: reading(t, "SafeLoader")),
-            ]
+            for what, command in (
+                ("diff to pipeline", generate(tree)),
+                (f"the same, {COPIES} x definitions", generate(big[tree])),
+                ("anchor, C parser", reading(tree, "CSafeLoader")),
+                ("anchor, Python parser", reading(tree, "SafeLoader")),
+            ):
+                series.append(Series(f"{tree.name}: {what}", command))
         for _ in range(given.rounds):
             for one in series:
                 one.run()

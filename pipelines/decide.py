@@ -20,7 +20,6 @@ from gauntlet.pipelines.rendering.images import ImageSource
 from gauntlet.pipelines.rendering.pipeline import render
 from gauntlet.pipelines.rendering.yaml_text import to_yaml
 from gauntlet.pipelines.selection import select
-from gauntlet.pipelines.sharding.apply import shard_steps
 from gauntlet.pipelines.sources import CONFIG_PATH, EngineSource
 from gauntlet.pipelines.validation import step_problems, structure_problems, validate_pipeline
 
@@ -180,7 +179,7 @@ def decide(request: DecideRequest) -> DecisionResult:
     definitions = parse_definitions(request.files)
     fleet = parse_fleet(request.fleet)
     selection = select(definitions, request.changes, request.options)
-    plan, sharding = shard_steps(make_plan(definitions, selection, fleet), request.shard_plans)
+    plan, sharding = _shared_out(make_plan(definitions, selection, fleet), request.shard_plans)
     images = _image_source(definitions, request)
     # What the definitions pass on as it is (retry, tags) may still be nothing that Buildkite
     # takes: that costs the step, not the pipeline.
@@ -208,6 +207,15 @@ def decide(request: DecideRequest) -> DecisionResult:
         pipeline_yaml=to_yaml(pipeline),
         sharding=sharding,
     )
+
+
+def _shared_out(plan: Plan, texts: tuple[str, ...]) -> tuple[Plan, tuple[str, ...]]:
+    if not texts:
+        return plan, ()
+    # Most decisions know no shard plan, and its models take time to build.
+    from gauntlet.pipelines.sharding.apply import shard_steps
+
+    return shard_steps(plan, texts)
 
 
 def _image_source(definitions: Definitions, request: DecideRequest) -> ImageSource:

@@ -7,7 +7,6 @@ from gauntlet.pipelines import artifacts
 from gauntlet.pipelines.annotation import annotation
 from gauntlet.pipelines.decide import DecisionResult
 from gauntlet.pipelines.estimate import estimate
-from gauntlet.pipelines.sharding.apply import attachments
 from gauntlet.pipelines.timings import Timings
 
 
@@ -25,6 +24,9 @@ def write_artifacts(
         artifacts.SELECTION: result.selection_json(),
         artifacts.PARAMETERS: request.parameters_json(),
         artifacts.ANNOTATION: annotation(result, estimate(result.plan, timings)),
-        **attachments(request.shard_plans),
     }
+    if request.shard_plans:
+        from gauntlet.pipelines.sharding.apply import attachments
+
+        files |= attachments(request.shard_plans)
     return tuple(write_atomic(out_dir / name, text) for name, text in files.items())

@@ -22,8 +22,6 @@ def shard_steps(plan: Plan, texts: Sequence[str]) -> tuple[Plan, tuple[str, ...]
     A plan that cannot be read, or is of other commands, leaves its job as it is: the tests run
     all the same, only longer.
     """
-    if not texts:
-        return plan, ()
     notes: list[str] = []
     plans = _read(texts, notes)
     groups = [
@@ -52,8 +50,6 @@ def paths_of(key: str) -> ShardPaths:
 
 def attachments(texts: Sequence[str]) -> dict[str, str]:
     """Files that the build needs as artifacts, by their path: the plans, and the plugin."""
-    if not texts:
-        return {}
     plugin = resources.files("gauntlet.pipelines.sharding").joinpath("plugin.py")
     files = {f"{FOLDER}/{plan.job}.json": text for plan, text in _readable(texts)}
     return files | {f"{FOLDER}/{PLUGIN}.py": plugin.read_text("utf-8")}

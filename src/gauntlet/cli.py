@@ -1,11 +1,10 @@
 """The command line: mounts each package's commands, and imports one only when it is called."""
 
-from importlib import import_module
-
 import click
 
 from gauntlet import __version__
 from gauntlet.core import log
+from gauntlet.core.lazy_group import LazyGroup
 
 # command: (module, attribute, one line of help). The help stands here so that
 # ``gauntlet --help`` imports none of them.
@@ -21,31 +20,13 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used, not when they are listed."""
+class Commands(LazyGroup):
+    """Every command."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of the table, which is the order of the work."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command; None where there is none of that name."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(module), attribute)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry[2]) for name, entry in COMMANDS.items()])
+    table = COMMANDS
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gauntlet")
 @click.option("-v", "--verbose", is_flag=True, help="Log what is done to stderr.")
 def gauntlet(verbose: bool) -> None:
