@@ -34,7 +34,7 @@ import json, sys, time
 marks = [("start", time.perf_counter())]
 def mark(name):
     marks.append((name, time.perf_counter()))
-from gauntlet.pipelines import cli
+from gauntlet.pipelines import decide_command
 mark("import")
 from pathlib import Path
 from gauntlet.pipelines.changes import ChangeSet, parse_changes

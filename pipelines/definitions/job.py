@@ -49,7 +49,8 @@ class Job:
     ``image``: it builds an image, or checks one, and runs where a job that runs needs that.
     ``always``: it runs for every change. ``transport`` overrides what its device says.
     ``lends_file``: the definition file itself is one of its source dependencies in the engine's
-    own rule. ``hardware_tags`` select it in a pipeline for one kind of hardware.
+    own rule. ``target_minutes``: how long its group lets a shard take. ``hardware_tags`` select
+    it in a pipeline for one kind of hardware.
     """
 
     key: str
@@ -72,6 +73,7 @@ class Job:
     timeout_in_minutes: int | None = None
     parallelism: int | None = None
     automatic_shard: bool = False
+    target_minutes: int | None = None
     retry: Mapping[str, Any] | None = None
     env: Mapping[str, Scalar] = field(default_factory=dict)
     agent_tags: Mapping[str, Scalar] = field(default_factory=dict)

@@ -55,6 +55,7 @@ def _job(
         timeout_in_minutes=row.timeout_in_minutes,
         parallelism=row.parallelism,
         automatic_shard=row.automatic_shard,
+        target_minutes=top.target_minutes,
         retry=row.retry,
         env=row.env,
         agent_tags=row.agent_tags,

@@ -56,6 +56,7 @@ class NativeFile(StrictModel):
     group: str
     depends_on: Keys = ()
     working_dir: str | None = None
+    target_minutes: Count | None = None
     jobs: list[Any] | None = None
 
 

@@ -45,10 +45,9 @@ _POLICY_OPTIONS = (
     click.option(
         "--target",
         type=click.FloatRange(min=0, min_open=True),
-        default=_POLICY.target_s / 60,
-        show_default=True,
         metavar="MIN",
-        help="Minutes that a shard may take.",
+        help="Minutes that a shard may take.  [default: target_minutes of the job's group, "
+        f"where --definitions has one, else {_POLICY.target_s / 60:g}]",
     ),
     click.option(
         "--max-shards",
@@ -103,19 +102,20 @@ def _policy(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(
-        *, target: float, max_shards: int, overhead: float, split_cost: float, **rest: object
+        *, target: float | None, max_shards: int, overhead: float, split_cost: float, **rest: object
     ) -> None:
-        if not all(map(isfinite, (target, overhead, split_cost))):
+        if not all(map(isfinite, (target or 0, overhead, split_cost))):
             msg = "--target, --overhead and --split-cost are finite numbers"
             raise UsageError(msg)
         policy = replace(
             _POLICY,
-            target_s=target * 60,
             max_shards=max_shards,
             overhead_s=overhead,
             split_cost_s=split_cost,
         )
-        command(policy=policy, **rest)
+        if target is not None:
+            policy = replace(policy, target_s=target * 60)
+        command(policy=policy, wants_group_target=target is None, **rest)
 
     for option in reversed(_POLICY_OPTIONS):
         wrapped = option(wrapped)
@@ -168,6 +168,7 @@ def plan(
     definitions: Path | None,
     config: str,
     policy: ShardPolicy,
+    wants_group_target: bool,
     out: str,
     as_json: bool,
 ) -> None:
@@ -183,6 +184,8 @@ def plan(
         decision = decide_inventory(collected, past, policy)
     else:
         job = _job(definitions, config, collected.job or "")
+        if wants_group_target and job.target_minutes:
+            policy = replace(policy, target_s=job.target_minutes * 60)
         decision = decide_sharding(job, collected, past, policy)
     for line in report.decision_lines(decision):
         click.echo(line, err=True)

@@ -9,10 +9,12 @@ from pathlib import Path
 import fake_agent
 import pytest
 from unit.pipelines.factories import TINY, write_tree
+from unit.pipelines.sharding.factories import inventory
 from unit.pipelines.sharding.test_render import JOB, plan_of
 
 from gauntlet.__main__ import run
 from gauntlet.core.json_file import json_text
+from gauntlet.pipelines.timings import Timings
 
 SHARDED = """\
 group: Long
@@ -184,3 +186,31 @@ def test_outside_of_a_build_only_a_dry_run_is_possible(tree, tmp_path, capsys, m
     assert "--dry-run" in capsys.readouterr().err
     assert run(["pipelines", "upload", "--dry-run", str(tmp_path / "a")]) == 0
     assert "upload 1 of 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "target_s"),
+    [
+        pytest.param((), 600, id="the group's"),
+        pytest.param(("--target", "9"), 540, id="asked for"),
+    ],
+)
+def test_a_group_says_how_long_a_shard_may_take(tmp_path, capsys, arguments, target_s):
+    text = f"""\
+gauntlet: 1
+group: Long
+target_minutes: 10
+working_dir: {JOB.working_dir}
+jobs:
+- {{key: long, label: L, device: h200_18gb, env: {json.dumps(dict(JOB.env))},
+   commands: {json.dumps(list(JOB.commands))}}}
+"""
+    tree = write_tree(tmp_path / "tree", TINY | {".buildkite/areas/long.yaml": text})
+    ids = [["a.py::t1", "b.py::t2"], ["c.py::t3", "d.py::t4"]]
+    (tmp_path / "i.json").write_text(json_text(inventory(*ids, job=JOB)))
+    past = {name: (400.0,) for call in ids for name in call}
+    (tmp_path / "t.json").write_text(json_text(Timings(schema_version=1, tests=past)))
+    line = ["pipelines", "shard", "plan", "--inventory", str(tmp_path / "i.json")]
+    line += ["--timings", str(tmp_path / "t.json"), "--definitions", str(tree)]
+    assert run([*line, "--out", "-", *arguments]) == 0
+    assert json.loads(capsys.readouterr().out)["target_s"] == target_s
