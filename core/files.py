@@ -10,11 +10,15 @@ from gauntlet.core.errors import InfrastructureError
 def write_atomic(path: Path, data: str | bytes, *, fsync: bool = False) -> Path:
     """Write a file so that a reader, or a crash, never sees half of it.
 
+    What is there and is no regular file (``/dev/null``, a pipe) is written to, not replaced.
     Raises InfrastructureError where the disk or the permissions refuse.
     """
     raw = data.encode() if isinstance(data, str) else data
     temporary = ""
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(raw)
+            return path
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(descriptor, "wb") as stream:
