@@ -190,6 +190,9 @@ def make_request(inputs: Inputs) -> DecideRequest:
     changed = _changes(inputs)
     source = _source(inputs)
     fleet = read_text(inputs.fleet) if inputs.fleet else fleet_text()
+    if inputs.fleet:
+        # Here its file has a name; a recorded decision knows only the text.
+        parse_fleet(fleet, file=str(inputs.fleet))
     return DecideRequest.from_source(
         source,
         changed,

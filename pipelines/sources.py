@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
-from gauntlet.core.errors import UsageError
+from gauntlet.core.errors import UsageError, nearest
 from gauntlet.core.yaml_file import StrictModel, parse_yaml, validate_model
 
 CONFIG_PATH = ".buildkite/ci_config.yaml"
@@ -74,7 +74,11 @@ def open_source(root: Path, *, name: str = DEFAULT_NAME, config: str = CONFIG_PA
         msg = f"no such folder: {root}"
         raise UsageError(msg, hint="give the root of a source tree of the engine")
     if not (root / config).is_file():
-        msg = f"{root} holds no {config}"
+        beside = (
+            path.relative_to(root).as_posix() for path in (root / config).parent.glob("*.y*ml")
+        )
+        close = nearest(config, beside)
+        msg = f"{root} holds no {config}" + (f"; did you mean {close!r}?" if close else "")
         raise UsageError(msg, hint=f"expected the root of a source tree, with {config} in it")
     return EngineSource(root=root, name=name, version=None)
 
