@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 
 import click
 
-from gauntlet.core.errors import ExitCode, UsageError, nearest
+from gauntlet.core.errors import ExitCode, UsageError
 from gauntlet.core.files import write_atomic
 from gauntlet.core.json_file import json_text
 from gauntlet.pipelines import sources
 from gauntlet.pipelines.definitions.files import read_files
 from gauntlet.pipelines.definitions.job import Job
 from gauntlet.pipelines.definitions.loader import parse_definitions
+from gauntlet.pipelines.selection import unknown_job
 from gauntlet.pipelines.sharding import report
 from gauntlet.pipelines.sharding.inventory import load_inventory
 from gauntlet.pipelines.sharding.plan_file import load_plan
@@ -282,7 +283,5 @@ def _job(definitions: Path, config: str, key: str) -> Job:
     source = sources.open_source(definitions, config=config)
     jobs = {job.key: job for job in parse_definitions(read_files(source.root, config)).jobs}
     if key not in jobs:
-        close = nearest(key, jobs)
-        msg = f"unknown job {key!r}" + (f"; did you mean {close!r}?" if close else "")
-        raise UsageError(msg, hint="`gauntlet pipelines select --json` lists all jobs")
+        raise unknown_job(key, jobs)
     return jobs[key]
