@@ -144,7 +144,8 @@ def _write(
 ) -> None:
     measured = load_timings(timings) if timings else None
     if dry_run or out == "-":
-        click.echo(result.pipeline_yaml, nl=False)
+        # Bytes: the encoding of a terminal must not get into the pipeline.
+        click.echo(result.pipeline_yaml.encode(), nl=False)
     else:
         click.echo(f"wrote {write_atomic(Path(out), result.pipeline_yaml)}", err=True)
     if folder is not None and not dry_run:

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -252,3 +253,29 @@ def test_another_gauntlet_is_asked_to_replay_the_same_inputs(call):
     code, _, err = call("diff", changed="setup.py\n")
     assert code == 2
     assert "--gauntlet" in err
+
+
+def test_neither_hash_seed_nor_locale_nor_the_order_of_files_gets_into_the_bytes(tmp_path):
+    texts = TINY | {".buildkite/areas/z.yaml": "steps:\n- {label: ünïcode, commands: [x]}\n"}
+    made = set()
+    for number, (order, settings) in enumerate(
+        [
+            (list(texts), {"PYTHONHASHSEED": "1", "LC_ALL": "C", "PYTHONUTF8": "0"}),
+            (list(reversed(texts)), {"PYTHONHASHSEED": "2", "LC_ALL": "C.UTF-8"}),
+            (
+                list(texts),
+                {"PYTHONHASHSEED": "3", "PYTHONIOENCODING": "latin-1", "TZ": "Asia/Tokyo"},
+            ),
+        ]
+    ):
+        root = write_tree(tmp_path / str(number), {path: texts[path] for path in order})
+        line = [sys.executable, "-m", "gauntlet", "pipelines", "generate", "--definitions", root]
+        line += ["--nightly", "--artifacts", tmp_path / f"out-{number}"]
+        env = {key: value for key, value in os.environ.items() if key != "LANG"}
+        done = subprocess.run(
+            list(map(str, line)), env=env | settings, capture_output=True, check=True
+        )
+        files = sorted((tmp_path / f"out-{number}").iterdir())
+        made.add((done.stdout, *(path.read_bytes() for path in files)))
+    assert len(made) == 1
+    assert "ünïcode".encode() in next(iter(made))[0]
