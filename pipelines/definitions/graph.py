@@ -26,6 +26,7 @@ def check_graph(
         problems = [
             Problem(
                 file=job.file,
+                line=job.line,
                 key=f"{job.key}.depends_on",
                 message=DANGLING,
                 value=repr(dependency),
@@ -37,7 +38,9 @@ def check_graph(
         if job.key in circular:
             path = " -> ".join(circular[job.key])
             key = f"{job.key}.depends_on"
-            problems.append(Problem(file=job.file, key=key, message=f"{CIRCULAR}: {path}"))
+            problems.append(
+                Problem(file=job.file, line=job.line, key=key, message=f"{CIRCULAR}: {path}")
+            )
         if problems:
             bad.append(_broken(job, problems))
         else:
@@ -54,7 +57,9 @@ def _unique(jobs: Sequence[Job], broken: Sequence[BrokenJob]) -> tuple[list[Job]
     for job in jobs:
         fault = key_fault(job.key)
         if fault:
-            problem = Problem(file=job.file, key="key", message=fault, value=repr(job.key))
+            problem = Problem(
+                file=job.file, line=job.line, key="key", message=fault, value=repr(job.key)
+            )
             safe = safe_key(job.key, job.file)
             bad.append(_broken(replace(job, key=_free(safe, taken)), [problem]))
             continue
@@ -64,7 +69,9 @@ def _unique(jobs: Sequence[Job], broken: Sequence[BrokenJob]) -> tuple[list[Job]
             first[job.key] = job.file
             continue
         message = f"{TAKEN} in {first[job.key]}"
-        problem = Problem(file=job.file, key="key", message=message, value=repr(job.key))
+        problem = Problem(
+            file=job.file, line=job.line, key="key", message=message, value=repr(job.key)
+        )
         bad.append(_broken(replace(job, key=_free(job.key, taken)), [problem]))
     for item in broken:
         seen[item.key] += 1
