@@ -22,7 +22,7 @@ steps:
 - label: Long
   key: long
   automatic_shard: true
-  working_dir: /work/tests
+  working_dir: /srv/tests
   source_file_dependencies: [engine/]
   commands: [pytest a]
 """
@@ -128,7 +128,7 @@ def test_jobs_with_a_shard_plan_run_in_shards(tree, build, tmp_path, capsys):
 def test_a_plan_of_the_jobs_own_commands_is_taken(tree, build, tmp_path, capsys):
     text = SHARDED.replace("commands: [pytest a]", f"commands: {json.dumps(list(JOB.commands))}")
     text = text.replace("  automatic", f"  env: {json.dumps(dict(JOB.env))}\n  automatic")
-    text = text.replace("/work/tests", str(JOB.working_dir))
+    text = text.replace("/srv/tests", str(JOB.working_dir))
     write_tree(tree, TINY | {".buildkite/areas/long.yaml": text})
     plans = tmp_path / "plans"
     plans.mkdir()

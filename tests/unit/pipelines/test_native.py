@@ -19,7 +19,7 @@ FILE = """\
 gauntlet: 1
 group: Kernels
 depends_on: [build]
-working_dir: /work/tests
+working_dir: /srv/tests
 jobs:
 - key: build
   label: Build
@@ -66,7 +66,7 @@ def test_vendors_are_rows_of_one_job():
 def test_what_the_file_says_holds_unless_a_job_says_otherwise():
     found = {job.key: job for job in read().jobs}
     assert (found["build"].depends_on, found["core"].depends_on) == ((), ("build",))
-    assert found["build"].working_dir == "/work/tests"
+    assert found["build"].working_dir == "/srv/tests"
 
 
 def test_nothing_follows_from_a_key_or_a_label():
@@ -118,7 +118,7 @@ def test_a_mistake_costs_its_job_and_names_its_line(old, new, words):
 
 
 def test_a_mistake_at_the_top_of_a_file_keeps_its_jobs():
-    found = read(FILE.replace("working_dir: /work/tests", "workdir: /work/tests"))
+    found = read(FILE.replace("working_dir: /srv/tests", "workdir: /srv/tests"))
     assert "did you mean 'working_dir'" in str(found.problems[0])
     assert {job.key for job in found.jobs} >= {"core", "amd-core"}
 

@@ -21,7 +21,7 @@ from gauntlet.pipelines.sharding.shell import read_commands
 JOB = job(
     "long",
     commands=("export A=1", "B=1  pytest -v -m 'not slow' \"a b\"\n", "pytest c"),
-    working_dir="/work/tests",
+    working_dir="/srv/tests",
     env={"C": True, "D": "x y"},
     device="h200_18gb",
 )
@@ -70,7 +70,7 @@ def test_a_step_runs_the_shards():
     (group,) = yaml.safe_load(step_yaml(render_shards(JOB, plan_of(JOB), PATHS)))["steps"]
     (step,) = group["steps"]
     assert step["parallelism"] == 4
-    assert "cd /work/tests" in step["commands"]
+    assert "cd /srv/tests" in step["commands"]
     assert step["agents"]["queue"]
     assert step["depends_on"] == []
 
@@ -82,7 +82,7 @@ def test_a_step_needs_a_known_device():
 
 def test_collection_prints_the_whole_script():
     lines = collect_lines(JOB, inventory="/tmp/i.json")
-    assert lines[:4] == ("set -e", "cd /work/tests", "export C=true", "export D='x y'")
+    assert lines[:4] == ("set -e", "cd /srv/tests", "export C=true", "export D='x y'")
     assert lines[4].startswith('printf \'%s\\n\' \'{"schema_version": 1, "job": "long"')
     assert lines[4].endswith(" > /tmp/i.json")
     assert lines[5] == "export A=1"
