@@ -65,13 +65,13 @@ def choose(definitions: Definitions, changes: ChangeSet, options: Options) -> Se
     own = [Hit("changed-config", path, path) for path in paths if path == config]
     unknown = [Hit("unknown-changes", "git", changes.unknown)] if changes.unknown else []
     everywhere = [*unknown, *asked.everything, *own, *patterns]
-    elsewhere = Elsewhere(definitions)
+    files = _Files(paths, Owners(definitions), Elsewhere(definitions))
     idle = not asked.tier.runs_everything and not everywhere
     docs_only = idle and bool(paths) and all(map(is_documentation, paths))
-    if idle and all(is_inert(path) or elsewhere.match(path) for path in paths):
-        chosen = _nothing(definitions, paths, elsewhere)
+    if idle and not any(map(files.counts, paths)):
+        chosen = _nothing(definitions, files)
     else:
-        chooser = _Chooser(definitions, paths, everywhere, elsewhere, asked, options.hardware)
+        chooser = _Chooser(definitions, files, everywhere, asked, options.hardware)
         chosen = close(definitions, chooser.decisions())
     return make_selection(chosen, docs_only=docs_only)
 
@@ -92,37 +92,57 @@ def _asked(definitions: Definitions, options: Options) -> _Asked:
     return _Asked(tier=tier, tier_evidence=evidence, everything=tuple(everything))
 
 
+class _Files:
+    """The changed paths, and which jobs each of them concerns."""
+
+    def __init__(self, paths: Sequence[str], owners: Owners, elsewhere: Elsewhere) -> None:
+        self.paths = paths
+        self.hits = {path: owners.hits(path) for path in paths}
+        self.exclusions = {path: owners.exclusions(path) for path in paths}
+        self._elsewhere = elsewhere
+
+    def is_foreign(self, path: str) -> bool:
+        """Whether a path is another pipeline's, and no job here asks for it."""
+        return not self.hits[path] and self._elsewhere.match(path)
+
+    def is_nobodys(self, path: str) -> bool:
+        """Whether a path can matter to a build, and no job asks for it."""
+        return not (self.hits[path] or is_inert(path) or self._elsewhere.match(path))
+
+    def counts(self, path: str) -> bool:
+        """Whether a path can select anything by itself.
+
+        What a job asks for counts, be it inert to all others; documentation alone never does.
+        """
+        if is_documentation(path):
+            return False
+        return bool(self.hits[path]) or self.is_nobodys(path)
+
+
 class _Chooser:
     """Applies the rules that look at one job and the changed files."""
 
     def __init__(
         self,
         definitions: Definitions,
-        paths: Sequence[str],
+        files: _Files,
         everywhere: Sequence[Hit],
-        elsewhere: Elsewhere,
         asked: _Asked,
         hardware: str | None,
     ) -> None:
         self._definitions = definitions
-        self._paths = paths
+        self._paths = files.paths
         self._asked = asked
         self._hardware = hardware
         self._hits: dict[str, list[Hit]] = defaultdict(list)
         self._refused: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        owners = Owners(definitions)
-        owned = {hit.file for hit in everywhere}
-        for path in paths:
-            for key, hit in owners.hits(path):
+        for path in files.paths:
+            for key, hit in files.hits[path]:
                 self._hits[key].append(hit)
-                owned.add(path)
-            for key, entry in owners.exclusions(path).items():
+            for key, entry in files.exclusions[path].items():
                 self._refused[key].append((path, entry))
-        unowned = [
-            path
-            for path in paths
-            if path not in owned and not is_inert(path) and not elsewhere.match(path)
-        ]
+        owned = {hit.file for hit in everywhere}
+        unowned = [path for path in files.paths if files.is_nobodys(path) and path not in owned]
         self._everywhere = [*everywhere, *(Hit("unowned-file", path, path) for path in unowned)]
 
     def decisions(self) -> dict[str, Decision]:
@@ -249,13 +269,12 @@ def _reason(job: Job, hits: Sequence[Hit]) -> Reason:
     return Reason(rule=hit.rule, evidence=hit.file, path=way, text=texts[hit.rule])
 
 
-def _nothing(
-    definitions: Definitions, paths: Sequence[str], elsewhere: Elsewhere
-) -> dict[str, Decision]:
+def _nothing(definitions: Definitions, files: _Files) -> dict[str, Decision]:
     """Skip everything: there are no changes, or none of them concerns any job here."""
+    paths = files.paths
     if not paths:
         return nothing(definitions, rule="no-changes", evidence="", text="no file changed")
-    foreign = [path for path in paths if elsewhere.match(path) and not is_inert(path)]
+    foreign = [path for path in paths if files.is_foreign(path) and not is_inert(path)]
     if foreign:
         text = f"only files of another pipeline changed: {some(foreign)}"
         return nothing(definitions, rule="other-pipeline", evidence=foreign[0], text=text)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from unit.pipelines.factories import changes, options, request
 from unit.pipelines.strategies import CHANGED, definition_files
@@ -36,6 +36,9 @@ def test_a_larger_change_selects_no_less(files, small, more, asked):
     definitions = parse_definitions(files)
     fewer = select(definitions, changes(*small), asked)
     larger = select(definitions, changes(*small, *more), asked)
+    # vLLM's own rule breaks this in one place, and is reproduced: an empty change starts every
+    # image build, documentation alone starts nothing.
+    assume(not (asked.mode == "compatible" and larger.docs_only))
     assert set(fewer.selected) <= set(larger.selected)
     unknown = select(definitions, ChangeSet(unknown="no base"), asked)
     assert set(fewer.selected) <= set(unknown.selected)

@@ -303,3 +303,19 @@ def test_jobs_for_other_hardware_are_left_out():
     found = select(jobs, changes("v/x"), options(hardware="gfx9"))
     assert found.selected == ("a", "c")
     assert found.by_key["b"].rule == "other-hardware"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(".github/workflows/build.yml", id="inert to all others"),
+        pytest.param(".ci/release.yaml", id="another pipeline's"),
+    ],
+)
+def test_what_a_job_asks_for_counts_whoever_else_it_belongs_to(path):
+    jobs = make_definitions(job("a", source_dependencies=(path,)), job("b"))
+    found = select(replace(jobs, elsewhere=(".ci/*.yaml",)), changes(path))
+    assert found.selected == ("a",)
+    assert found.by_key["a"].rule == "declared-dependency"
+    mixed = select(replace(jobs, elsewhere=(".ci/*.yaml",)), changes(path, "LICENSE", "docs/x.md"))
+    assert mixed.selected == ("a",)
