@@ -20,14 +20,20 @@ def analyze() -> None:
 @warehouse_option
 def compare(run_id: str, dry_run: bool, as_json: bool, location: str) -> None:
     """Judge candidate against baseline in one run; exit 6 where a blocking metric is worse."""
-    from gauntlet.analyzer.compare import compare_run, verdict_batch
+    from gauntlet.analyzer.compare import compare_run, verdict_rows
+    from gauntlet.core.clock import utc_now
     from gauntlet.core.errors import NotQualifiedError
+    from gauntlet.warehouse.batch import decision_batch
+    from gauntlet.warehouse.delivery import deliver
     from gauntlet.warehouse.store import open_store
 
     with open_store(location) as store:
         verdicts = compare_run(store, run_id)
-        if not dry_run:
-            store.insert(verdict_batch(run_id, verdicts))
+    if not dry_run:
+        now = utc_now()
+        deliver(
+            location, [decision_batch(run_id, "verdicts", verdict_rows(run_id, verdicts, now), now)]
+        )
     if as_json:
         click.echo(json.dumps([asdict(verdict) for verdict in verdicts], indent=2))
     else:

@@ -6,10 +6,9 @@ from datetime import datetime
 
 from gauntlet.analyzer.findings import find_all
 from gauntlet.analyzer.verdicts import Verdict, decide
-from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import UsageError
 from gauntlet.perf_eval.recipe import Recipe
-from gauntlet.warehouse.records import Batch, DecisionRow
+from gauntlet.warehouse.rows.measurement import DecisionRow
 from gauntlet.warehouse.store import Store
 
 
@@ -51,10 +50,9 @@ def worth_more(verdicts: Sequence[Verdict]) -> bool:
     return "inconclusive" in outcomes and "worse" not in outcomes
 
 
-def verdict_batch(run_id: str, verdicts: Sequence[Verdict], now: datetime | None = None) -> Batch:
+def verdict_rows(run_id: str, verdicts: Sequence[Verdict], at: datetime) -> tuple[DecisionRow, ...]:
     """Make the append-only decision rows of one judgement."""
-    at = now or utc_now()
-    rows = tuple(
+    return tuple(
         DecisionRow.of(
             run_id,
             "verdict",
@@ -67,4 +65,3 @@ def verdict_batch(run_id: str, verdicts: Sequence[Verdict], now: datetime | None
         )
         for verdict in verdicts
     )
-    return Batch(batch_id=f"{run_id}/verdicts/{at:%Y%m%dT%H%M%S%f}", created_at=at, decisions=rows)

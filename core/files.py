@@ -29,12 +29,23 @@ def write_atomic(path: Path, data: str | bytes, *, fsync: bool = False) -> Path:
             if fsync:
                 os.fsync(stream.fileno())
         Path(temporary).replace(path)
+        if fsync:
+            sync_folder(path.parent)
     except OSError as error:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
         msg = f"cannot write {path}: {error.strerror or error}"
         raise InfrastructureError(msg, hint="free some space or choose another folder") from error
     return path
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that names made or changed in a folder survive a crash of the machine."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _umask() -> int:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from gauntlet import __version__
-from gauntlet.analyzer.compare import judge_rows, verdict_batch, worth_more
+from gauntlet.analyzer.compare import judge_rows, verdict_rows, worth_more
 from gauntlet.analyzer.verdicts import Verdict
 from gauntlet.core.clock import Stopwatch, utc_now
 from gauntlet.core.errors import GauntletError
@@ -22,10 +22,12 @@ from gauntlet.harness.provenance import host_name
 from gauntlet.harness.schedule import Side
 from gauntlet.harness.session import Session, run_session, session_length
 from gauntlet.perf_eval.recipe import Recipe, load_recipe
-from gauntlet.release.gates import Qualification, evaluate, gate_batch
+from gauntlet.release.gates import Qualification, evaluate, gate_rows
 from gauntlet.release.policy import load_policy
+from gauntlet.warehouse.batch import Batch, decision_batch
 from gauntlet.warehouse.location import spool_folder
-from gauntlet.warehouse.records import Batch, DecisionRow, RunRow, RunStatus
+from gauntlet.warehouse.rows.measurement import DecisionRow, RunRow, RunStatus
+from gauntlet.warehouse.shipping import ship_all
 from gauntlet.warehouse.spool import Spool
 from gauntlet.warehouse.store import open_store
 
@@ -61,7 +63,7 @@ class _Demo:
         """Spool the run's next state."""
         row = _run_row(self.request, self.recipe, self.started_at, self._version, status, reason)
         batch_id = f"{self.request.run_id}/run/{self._version}"
-        self.spool.add(Batch(batch_id=batch_id, created_at=utc_now(), runs=(row,)))
+        self.spool.add(Batch.of(batch_id, (row,)))
         self._version += 1
 
     @contextmanager
@@ -78,12 +80,12 @@ class _Demo:
             raise
         self.note_run("complete")
         with open_store(self.request.warehouse) as store:
-            self.spool.ship(store)
+            ship_all(self.spool, store)
 
     def _ship_rest(self, cause: BaseException) -> None:
         try:
             with open_store(self.request.warehouse, wait_s=2.0) as store:
-                self.spool.ship(store)
+                ship_all(self.spool, store)
         except GauntletError as error:
             cause.add_note(f"measured so far is in the spool: {error.message}")
             self.screen.detail("measured so far waits in the spool: gauntlet warehouse ship")
@@ -121,12 +123,12 @@ class _Demo:
 
     def _judge(self) -> list[Verdict]:
         with open_store(self.request.warehouse) as store:
-            self.spool.ship(store)
+            ship_all(self.spool, store)
             return judge_rows(store, self.request.run_id, self.recipe)
 
     def keep(self) -> None:
         with self.screen.step(3) as step, open_store(self.request.warehouse) as store:
-            self.spool.ship(store)
+            ship_all(self.spool, store)
             run_id = self.request.run_id
             counted = {
                 name: store.sql(
@@ -141,7 +143,9 @@ class _Demo:
     def judge(self) -> list[Verdict]:
         with self.screen.step(4) as step:
             verdicts = self._judge()
-            self.spool.add(verdict_batch(self.request.run_id, verdicts))
+            now = utc_now()
+            rows = verdict_rows(self.request.run_id, verdicts, now)
+            self.spool.add(decision_batch(self.request.run_id, "verdicts", rows, now))
             outcomes = [verdict.outcome for verdict in verdicts if verdict.blocking]
             counts = {name: outcomes.count(name) for name in dict.fromkeys(sorted(outcomes))}
             step.summary = ", ".join(f"{count} {name}" for name, count in counts.items())
@@ -150,11 +154,13 @@ class _Demo:
 
     def gate(self) -> Qualification:
         with self.screen.step(5) as step, open_store(self.request.warehouse) as store:
-            self.spool.ship(store)
+            ship_all(self.spool, store)
             policy = load_policy()
             decisions = store.query("run_decisions", run_id=self.request.run_id)
             result = evaluate(policy, decisions)
-            self.spool.add(gate_batch(self.request.run_id, result, utc_now()))
+            now = utc_now()
+            rows = gate_rows(self.request.run_id, result, now)
+            self.spool.add(decision_batch(self.request.run_id, "gates", rows, now))
             step.summary = self.screen.coloured(result.outcome)
         self.screen.gates(result)
         return result
@@ -260,4 +266,4 @@ def _selection_batch(run_id: str, decided: Decided) -> Batch:
         at=now,
         blocking=False,
     )
-    return Batch(batch_id=f"{run_id}/selection", created_at=now, decisions=(row,))
+    return Batch.of(f"{run_id}/selection", (row,), created_at=now)

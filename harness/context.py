@@ -10,7 +10,8 @@ from gauntlet.harness.engines.process import Engine
 from gauntlet.harness.provenance import config_fingerprint, environment_of, host_name
 from gauntlet.harness.schedule import Side, Slot, pair_seed
 from gauntlet.perf_eval.recipe import Eval, Workload
-from gauntlet.warehouse.records import RepetitionRow, RepetitionStatus
+from gauntlet.warehouse.rows.base import Row
+from gauntlet.warehouse.rows.measurement import RepetitionRow, RepetitionStatus, series_of
 
 
 class RepetitionKey(TypedDict):
@@ -18,6 +19,7 @@ class RepetitionKey(TypedDict):
 
     run_id: str
     repetition_id: str
+    series_id: str
     side: Side
     pair: int
 
@@ -27,6 +29,7 @@ class Measurement:
     """One repetition about to be made: which engine, which turn, which seed."""
 
     run_id: str
+    recipe: str
     engine: Engine
     slot: Slot
     seed: int
@@ -46,6 +49,12 @@ class Measurement:
         return RepetitionKey(
             run_id=self.run_id,
             repetition_id=self.repetition_id(name),
+            series_id=series_of(
+                recipe=self.recipe,
+                workload=name,
+                model=self.engine.endpoint.model,
+                accelerator=None,
+            ),
             side=self.slot.side,
             pair=self.slot.pair,
         )
@@ -69,6 +78,7 @@ class Measurement:
         workload = task.model_dump(mode="json")
         return RepetitionRow(
             **self.key(task.name),
+            recipe=self.recipe,
             workload=task.name,
             kind="load" if task.kind in {"random", "trace"} else "eval",
             position=self.slot.position,
@@ -98,3 +108,11 @@ class Measurement:
             completed=completed,
             failed=failed,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One repetition that was made: its row, and the rows of what was seen in it."""
+
+    repetition: RepetitionRow
+    rows: tuple[Row, ...]

@@ -3,7 +3,7 @@
 from gauntlet import __version__
 from gauntlet.core.clock import utc_now
 from gauntlet.core.ids import digest
-from gauntlet.harness.context import Measurement
+from gauntlet.harness.context import Measured, Measurement
 from gauntlet.harness.evals import gsm8k, tool_calls
 from gauntlet.harness.evals.samples import (
     Sample,
@@ -21,7 +21,6 @@ from gauntlet.perf_eval.questions import (
     read_word_problems,
 )
 from gauntlet.perf_eval.recipe import Gsm8kEval, Source, ToolCallEval
-from gauntlet.warehouse.records import Batch
 
 
 def word_problems(source: Source) -> list[WordProblem]:
@@ -38,7 +37,7 @@ def tool_tasks(source: Source) -> list[ToolTask]:
     return generate_tool_tasks(source.generate or 0, source.seed)
 
 
-def measure_eval(measurement: Measurement, task: Gsm8kEval | ToolCallEval) -> Batch:
+def measure_eval(measurement: Measurement, task: Gsm8kEval | ToolCallEval) -> Measured:
     """Run one repetition of an accuracy task and return its rows."""
     started_at = utc_now()
     if isinstance(task, Gsm8kEval):
@@ -62,12 +61,9 @@ def measure_eval(measurement: Measurement, task: Gsm8kEval | ToolCallEval) -> Ba
         completed=len(samples) - failed,
         failed=failed,
     )
-    return Batch(
-        batch_id=repetition.repetition_id,
-        created_at=ended_at,
-        repetitions=(repetition,),
-        metrics=accuracy_rows(measurement, task.name, samples),
-        eval_samples=sample_rows(measurement, task.name, samples),
+    metrics = accuracy_rows(measurement, task.name, samples)
+    return Measured(
+        repetition=repetition, rows=(*metrics, *sample_rows(measurement, task.name, samples))
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from gauntlet.core.clock import utc_now
-from gauntlet.harness.context import Measurement
+from gauntlet.harness.context import Measured, Measurement
 from gauntlet.harness.load.client import (
     CLIENT_NAME,
     LoadLog,
@@ -24,7 +24,7 @@ from gauntlet.harness.load.results import RequestResult, request_results
 from gauntlet.harness.validity import judge_failures
 from gauntlet.perf_eval.recipe import RandomWorkload, TraceWorkload
 from gauntlet.perf_eval.trace import generate_trace, read_trace, slice_arrivals
-from gauntlet.warehouse.records import Batch, MetricRow, RepetitionStatus, RequestRow
+from gauntlet.warehouse.rows.measurement import MetricRow, RepetitionStatus, RequestRow
 
 # With more failures than this the rest measures a server that was relieved of work.
 MOST_FAILED_SHARE = 0.05
@@ -53,7 +53,7 @@ def plan_requests(
     return trace_requests(arrivals, block_size=workload.block_size, model=model, seed=seed)
 
 
-def measure_load(measurement: Measurement, workload: RandomWorkload | TraceWorkload) -> Batch:
+def measure_load(measurement: Measurement, workload: RandomWorkload | TraceWorkload) -> Measured:
     """Run one repetition and return its rows; raises EngineError where the engine died."""
     endpoint = measurement.engine.endpoint
     target = Target(endpoint.host, endpoint.port)
@@ -82,13 +82,9 @@ def measure_load(measurement: Measurement, workload: RandomWorkload | TraceWorkl
         completed=len(results) - failed,
         failed=failed,
     )
-    return Batch(
-        batch_id=repetition.repetition_id,
-        created_at=ended_at,
-        repetitions=(repetition,),
-        metrics=_metric_rows(measurement, workload.name, results, log),
-        requests=_request_rows(measurement, workload.name, results),
-    )
+    metrics = _metric_rows(measurement, workload.name, results, log)
+    requests = _request_rows(measurement, workload.name, results)
+    return Measured(repetition=repetition, rows=(*metrics, *requests))
 
 
 def judge_results(results: Sequence[RequestResult]) -> tuple[RepetitionStatus, tuple[str, ...]]:
@@ -139,12 +135,14 @@ def _request_rows(
     measurement: Measurement, workload: str, results: Sequence[RequestResult]
 ) -> tuple[RequestRow, ...]:
     rows = []
+    key = measurement.key(workload)
+    del key["series_id"]
     for result in results:
         fields = asdict(result)
         fields["request_index"] = fields.pop("index")
         rows.append(
             RequestRow(
-                **measurement.key(workload),
+                **key,
                 workload=workload,
                 **fields,
             )

@@ -10,7 +10,7 @@ from gauntlet.harness.measure_eval import measure_eval
 from gauntlet.harness.measure_load import measure_load
 from gauntlet.harness.schedule import Side, Slot, block_slots
 from gauntlet.perf_eval.recipe import Eval, RandomWorkload, Recipe, TraceWorkload, Workload
-from gauntlet.warehouse.records import Batch
+from gauntlet.warehouse.batch import Batch
 
 _DEATH_SETTLES_S = 1.0
 
@@ -79,16 +79,24 @@ def _measure(session: Session, slot: Slot, task: Workload | Eval) -> None:
         each.ensure_alive(f"before {task.name}, pair {slot.pair + 1}")
     measurement = Measurement(
         run_id=session.run_id,
+        recipe=session.recipe.name,
         engine=engine,
         slot=slot,
         seed=session.seed,
         workdir=session.workdir,
     )
     if isinstance(task, RandomWorkload | TraceWorkload):
-        batch = measure_load(measurement, task)
+        measured = measure_load(measurement, task)
     else:
-        batch = measure_eval(measurement, task)
-    session.keep(batch)
+        measured = measure_eval(measurement, task)
+    repetition = measured.repetition
+    session.keep(
+        Batch.of(
+            repetition.repetition_id,
+            (*measured.rows, repetition),
+            created_at=repetition.ended_at,
+        )
+    )
     # Broken connections come first, the exit status of the process a moment later.
-    settle_s = 0.0 if batch.repetitions[0].status == "valid" else _DEATH_SETTLES_S
+    settle_s = 0.0 if repetition.status == "valid" else _DEATH_SETTLES_S
     engine.ensure_alive(f"during {task.name}, pair {slot.pair + 1}", settle_s=settle_s)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from gauntlet.warehouse.records import RepetitionStatus
+from gauntlet.warehouse.rows.measurement import RepetitionStatus
 
 _CLASSES_SHOWN = 3
 

@@ -23,15 +23,18 @@ def gate(run_id: str, policy: str, dry_run: bool, as_json: bool, location: str) 
     """Evaluate the gates of a policy on one run; exit 6 where one does not pass."""
     from gauntlet.core.clock import utc_now
     from gauntlet.core.errors import NotQualifiedError
-    from gauntlet.release.gates import evaluate, gate_batch
+    from gauntlet.release.gates import evaluate, gate_rows
     from gauntlet.release.policy import load_policy
+    from gauntlet.warehouse.batch import decision_batch
+    from gauntlet.warehouse.delivery import deliver
     from gauntlet.warehouse.store import open_store
 
     rules = load_policy(policy)
     with open_store(location) as store:
         result = evaluate(rules, store.query("run_decisions", run_id=run_id))
-        if not dry_run:
-            store.insert(gate_batch(run_id, result, utc_now()))
+    if not dry_run:
+        now = utc_now()
+        deliver(location, [decision_batch(run_id, "gates", gate_rows(run_id, result, now), now)])
     if as_json:
         click.echo(
             json.dumps({"outcome": result.outcome, "gates": [asdict(g) for g in result.gates]})

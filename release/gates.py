@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from gauntlet.release.policy import GateRule, Policy
-from gauntlet.warehouse.records import Batch, DecisionRow
+from gauntlet.warehouse.rows.measurement import DecisionRow
 
 State = Literal["PASS", "FAIL", "INCONCLUSIVE", "MISSING"]
 
@@ -75,7 +75,7 @@ def _state(refused: set[str]) -> State:
     return "INCONCLUSIVE"
 
 
-def gate_batch(run_id: str, qualification: Qualification, at: datetime) -> Batch:
+def gate_rows(run_id: str, qualification: Qualification, at: datetime) -> tuple[DecisionRow, ...]:
     """Make the append-only decision rows of one evaluation."""
     rows = [
         DecisionRow.of(
@@ -103,5 +103,4 @@ def gate_batch(run_id: str, qualification: Qualification, at: datetime) -> Batch
             at=at,
         )
     )
-    batch_id = f"{run_id}/gates/{at:%Y%m%dT%H%M%S%f}"
-    return Batch(batch_id=batch_id, created_at=at, decisions=tuple(rows))
+    return tuple(rows)

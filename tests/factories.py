@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from gauntlet.warehouse.records import (
-    Batch,
+from gauntlet.warehouse.batch import Batch
+from gauntlet.warehouse.rows.measurement import (
     DecisionRow,
     EvalSampleRow,
     MetricRow,
@@ -37,6 +37,8 @@ def repetition_row(run_id="r1", workload="random", pair=0, side="baseline", **ch
     fields = {
         "run_id": run_id,
         "repetition_id": f"{run_id}/{workload}/{pair}/{side}",
+        "series_id": "series",
+        "recipe": "smoke",
         "side": side,
         "workload": workload,
         "kind": "load",
@@ -64,6 +66,7 @@ def metric_row(run_id="r1", workload="random", pair=0, side="baseline", **change
     fields = {
         "run_id": run_id,
         "repetition_id": f"{run_id}/{workload}/{pair}/{side}",
+        "series_id": "series",
         "side": side,
         "workload": workload,
         "pair": pair,
@@ -125,9 +128,5 @@ def decision_row(run_id="r1", kind="verdict", subject="load/random/tpot_ms/p50",
     return DecisionRow(**{**fields, **changes})
 
 
-def batch(batch_id="b1", **rows):
-    return Batch(
-        batch_id=batch_id,
-        created_at=NOON,
-        **{name: tuple(found) for name, found in rows.items()},
-    )
+def batch(batch_id="b1", *rows, **changes):
+    return Batch.of(batch_id, rows, **{"created_at": NOON, **changes})

@@ -1,97 +1,246 @@
 """The store behind one small interface: embedded chDB in a folder, or a ClickHouse server.
 
-Both are driven by the same client library with the same SQL. chDB allows one process per folder,
-so a store is opened for a piece of work and closed again; an open waits for its turn.
+Both are driven by the same client library with the same SQL. chDB admits one process to a folder,
+so that an embedded warehouse is reached through a local server that speaks ClickHouse's protocol;
+it is found or started on demand and ends when it is idle.
 """
 
-import fcntl
 import re
+import secrets
 import time
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError
 from gauntlet.core.scoped import Scoped
-from gauntlet.warehouse.migrations import load_migrations, pending
-from gauntlet.warehouse.queries import load_query
-from gauntlet.warehouse.records import TABLES, Batch, Row
+from gauntlet.warehouse.batch import NO_DAY, Batch, Block, join_sections
+from gauntlet.warehouse.migrations import (
+    Applied,
+    check_target,
+    load_migrations,
+    on_cluster,
+    pending,
+)
+from gauntlet.warehouse.named_queries import load_query
+from gauntlet.warehouse.rows.base import Row
+from gauntlet.warehouse.tables import ROW_MODELS, TABLES
 
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
-# Syntax, unknown identifier, function, table or setting: the statement is wrong, not the store.
-_STATEMENT_ERRORS = re.compile(r"Code: (36|42|46|47|60|62|115|456)\b")
+# What ClickHouse says when a statement is wrong, not the store: syntax, unknown names, arguments.
+_STATEMENT_ERRORS = re.compile(r"Code: (36|42|43|46|47|53|60|62|115|215|456|457)\b")
+# What it says when the rows of an insert are wrong: text, numbers, times, enums, NULLs, types.
+_ROW_ERRORS = re.compile(r"Code: (6|26|27|33|38|41|53|69|70|72|117|130|190|349|376|467|469|691)\b")
 _DISK_FULL = re.compile(r"NOT_ENOUGH_SPACE|No space left", re.IGNORECASE)
 _LEDGER = """CREATE TABLE IF NOT EXISTS schema_migrations
-(number UInt32, name String, applied_at DateTime64(3, 'UTC'))
+(number UInt32, name String, reads_from UInt32, applied_at DateTime64(3, 'UTC'))
 ENGINE = MergeTree ORDER BY number"""
+# A batch is one block, so that its rows of one part appear at once or not at all.
+_INSERT_SETTINGS = {
+    "async_insert": 0,
+    "insert_deduplicate": 1,
+    "max_insert_block_size": 10_000_000,
+    "input_format_parallel_parsing": 0,
+    "date_time_input_format": "best_effort",
+    "input_format_skip_unknown_fields": 0,
+}
+# A query that somebody waits for must leave room for the inserts beside it.
+CLIENT_SETTINGS = {"session_timezone": "UTC", "max_memory_usage": 4_000_000_000}
+_INSERT_ENDS_S = 60.0
+_VERSIONS_AT_ONCE = 2_000
+
+
+class RefusedRowsError(UsageError):
+    """The store is well, but does not take these rows."""
 
 
 class Store(Scoped):
     """An open warehouse; use as a context manager."""
 
-    def __init__(self, client: "Client", location: str, lock: IO[bytes] | None = None) -> None:
+    def __init__(self, client: "Client", location: str, *, cluster: str | None = None) -> None:
         self._client = client
-        self._lock = lock
+        self._cluster = cluster
         self.location = location
 
     def close(self) -> None:
-        """Release the store, so that another process may open it."""
+        """Close the connection."""
         self._client.close()
-        if self._lock is not None:
-            self._lock.close()
 
-    def applied(self) -> list[int]:
-        """Numbers of the migrations that this store has."""
-        self._command(_LEDGER)
-        return [row["number"] for row in self.sql("SELECT number FROM schema_migrations")]
+    # Schema
 
-    def migrate(self) -> list[int]:
+    def applied(self) -> list[Applied]:
+        """Migrations that this store has, in order."""
+        if not self.sql("EXISTS TABLE schema_migrations")[0]["result"]:
+            return []
+        rows = self.sql(
+            "SELECT DISTINCT number, name, reads_from FROM schema_migrations ORDER BY number"
+        )
+        return [Applied(**row) for row in rows]
+
+    def migrate(self, *, target: int | None = None) -> list[int]:
         """Apply what is missing; return the numbers applied. Raises UsageError on a downgrade."""
-        done = []
-        for migration in pending(load_migrations(), self.applied()):
+        known = load_migrations()
+        applied = self.applied()
+        missing = pending(known, applied)
+        if target is not None:
+            check_target(target, applied)
+            missing = tuple(each for each in missing if each.number <= target)
+        if missing:
+            self.command(on_cluster(_LEDGER, self._cluster))
+        for migration in missing:
             for statement in migration.statements:
                 # A process killed between two statements leaves tables without a ledger row.
-                self._command(statement.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1))
+                repeatable = re.sub(
+                    r"^CREATE (TABLE|VIEW) (?!IF)", r"CREATE \1 IF NOT EXISTS ", statement
+                )
+                self.command(on_cluster(repeatable, self._cluster))
             self._client.insert(
                 "schema_migrations",
-                [[migration.number, migration.name, utc_now()]],
-                column_names=["number", "name", "applied_at"],
+                [[migration.number, migration.name, migration.reads_from, utc_now()]],
+                column_names=["number", "name", "reads_from", "applied_at"],
             )
-            done.append(migration.number)
-        return done
+        return [migration.number for migration in missing]
 
-    def insert(self, batch: Batch) -> None:
-        """Insert a batch. Sent twice, it is stored once: the batch id is the token."""
-        for table, rows in batch.by_table().items():
-            self._insert(table, rows, token=f"{batch.batch_id}/{table}")
+    # Rows in
 
-    def _insert(self, table: str, rows: Sequence[Row], *, token: str) -> None:
-        columns = list(TABLES[table].model_fields)
-        values = [[getattr(row, column) for column in columns] for row in rows]
+    def insert(self, *batches: Batch) -> None:
+        """Insert batches at once, without the spool. Sent twice, they are stored once."""
+        known = self.known_batches(batches)
+        fresh = [batch for batch in batches if batch.number not in known]
+        for block in join_sections(fresh):
+            self.insert_block(block)
+        self.note_batches(fresh)
+
+    def insert_block(self, block: Block, *, fresh_token: bool = False) -> None:
+        """Insert rows of one table.
+
+        ``fresh_token`` is for rows whose token the store remembers although it lost the rows.
+        Raises RefusedRowsError where the rows are at fault, ExternalServiceError or
+        InfrastructureError where the store is.
+        """
+        token = f"{block.token}/{secrets.token_hex(4)}" if fresh_token else block.token
         try:
-            self._client.insert(
-                table,
-                values,
-                column_names=columns,
-                settings={"insert_deduplication_token": token},
+            self._client.raw_insert(
+                block.table,
+                column_names=block.columns,
+                insert_block=block.payload,
+                settings=_INSERT_SETTINGS | {"insert_deduplication_token": token},
+                fmt=block.format,
             )
         except Exception as error:
-            raise _translated(error, f"insert into {table}") from error
+            if _ROW_ERRORS.search(str(error)):
+                raise RefusedRowsError(f"table {block.table}: {_first_line(error)}") from error
+            raise _translated(error, f"insert into {block.table}") from error
+
+    def known_batches(self, batches: Sequence[Batch]) -> set[int]:
+        """Numbers of those batches of which the ledger says that they arrived whole."""
+        if not batches:
+            return set()
+        rows = self.sql(
+            "SELECT DISTINCT batch FROM batches"
+            " WHERE table_name IN {tables: Array(String)} AND day IN {days: Array(Date)}"
+            " AND batch IN {numbers: Array(UInt64)}",
+            {
+                "tables": sorted({table for batch in batches for table in batch.table_rows()}),
+                "days": sorted({day for batch in batches for day in batch.days or (NO_DAY,)}),
+                "numbers": [batch.number for batch in batches],
+            },
+        )
+        return {row["batch"] for row in rows}
+
+    def note_batches(self, batches: Sequence[Batch]) -> None:
+        """Write into the ledger that batches arrived whole."""
+        now = utc_now()
+        lines = [
+            [table, day, batch.number, batch.batch_id, batch.source, 0 if index else rows, now]
+            for batch in batches
+            for table, rows in batch.table_rows().items()
+            for index, day in enumerate(batch.days or (NO_DAY,))
+        ]
+        if not lines:
+            return
+        columns = ["table_name", "day", "batch", "batch_id", "source", "rows", "shipped_at"]
+        try:
+            self._client.insert("batches", lines, column_names=columns)
+        except Exception as error:
+            raise _translated(error, "insert into batches") from error
+
+    def await_insert(self, block: Block) -> None:
+        """Wait until no earlier insert of these rows still runs on the server.
+
+        Raises ExternalServiceError where one does not end.
+        """
+        deadline = time.monotonic() + _INSERT_ENDS_S
+        while self.sql(
+            "SELECT count() AS n FROM system.processes"
+            " WHERE Settings['insert_deduplication_token'] = {token: String}"
+            " AND query_kind = 'Insert'",
+            {"token": block.token},
+        )[0]["n"]:
+            if time.monotonic() > deadline:
+                msg = f"an insert into {block.table} that was begun earlier does not end"
+                raise ExternalServiceError(msg, hint="try again later")
+            time.sleep(0.2)
+
+    def batch_counts(
+        self, table: str, numbers: Collection[int], days: Collection[date]
+    ) -> dict[int, int]:
+        """How many rows of each batch a table holds."""
+        where, parameters = _of_batches(table, numbers, days)
+        rows = self.sql(
+            f"SELECT batch, count() AS n FROM {table} WHERE {where} GROUP BY batch",  # noqa: S608
+            parameters,
+        )
+        return {row["batch"]: row["n"] for row in rows}
+
+    def forget(self, table: str, numbers: Collection[int], days: Collection[date]) -> None:
+        """Remove what is there of batches that did not arrive whole."""
+        where, parameters = _of_batches(table, numbers, days)
+        self.command(
+            f"DELETE FROM {table} WHERE {where} SETTINGS lightweight_deletes_sync = 2",  # noqa: S608
+            parameters,
+        )
+
+    def versions(
+        self, model: type[Row], rows: Sequence[Mapping[str, Any]]
+    ) -> dict[tuple[str, ...], int]:
+        """Return the highest stored version by identity, for those of ``rows`` that are stored."""
+        found: dict[tuple[str, ...], int] = {}
+        names = ", ".join(f"toString({name}) AS id_{name}" for name in model.identity)
+        key = ", ".join(f"id_{name}" for name in model.identity)
+        types = ", ".join("String" for _ in model.identity)
+        for start in range(0, len(rows), _VERSIONS_AT_ONCE):
+            some = rows[start : start + _VERSIONS_AT_ONCE]
+            identities = [tuple(str(row[name]) for name in model.identity) for row in some]
+            text = (
+                f"SELECT {names}, max({model.order}) AS newest FROM {model.table}"  # noqa: S608
+                f" WHERE ({key}) IN (SELECT arrayJoin({{ids: Array(Tuple({types}))}})"
+                f"{_untuple(len(model.identity))})"
+            )
+            parameters: dict[str, Any] = {"ids": identities}
+            if model.day is not None:
+                days = sorted(str(row[model.day]) for row in some)
+                instant = "parseDateTime64BestEffort({%s: String}, 3, 'UTC')"
+                text += f" AND {model.day} BETWEEN {instant % 'first'} AND {instant % 'last'}"
+                parameters |= {"first": days[0], "last": days[-1]}
+            for row in self.sql(f"{text} GROUP BY {key}", parameters):
+                found[tuple(row[f"id_{name}"] for name in model.identity)] = row["newest"]
+        return found
+
+    # Rows out
 
     def query(self, name: str, **parameters: object) -> list[dict[str, Any]]:
         """Run a named query; return its rows as plain dicts, times aware and in UTC.
 
-        Raises UsageError for an unknown query or a missing parameter.
+        Raises UsageError for an unknown query, and for a parameter that is unknown or missing.
         """
         query = load_query(name)
-        missing = sorted(set(query.parameters) - set(parameters))
-        if missing:
-            raise UsageError(f"query {name} needs the parameters {', '.join(missing)}")
-        return self.sql(query.sql, parameters)
+        return self.sql(query.sql, query.values(parameters))
 
     def sql(self, text: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Run one SELECT; return its rows as plain dicts, times aware and in UTC."""
@@ -102,11 +251,33 @@ class Store(Scoped):
         names = result.column_names
         return [dict(zip(names, map(_aware, row), strict=True)) for row in result.result_rows]
 
-    def _command(self, statement: str) -> None:
+    def command(self, statement: str, parameters: Mapping[str, Any] | None = None) -> None:
+        """Run one statement that returns nothing."""
         try:
-            self._client.command(statement)
+            self._client.command(statement, parameters=dict(parameters or {}))
         except Exception as error:
-            raise _translated(error, "schema") from error
+            raise _translated(error, "statement") from error
+
+
+def _untuple(width: int) -> str:
+    """A tuple of one is no tuple in ClickHouse's IN."""
+    return ".1" if width == 1 else ""
+
+
+def _of_batches(
+    table: str, numbers: Collection[int], days: Collection[date]
+) -> tuple[str, dict[str, Any]]:
+    """Condition that finds batches' rows; their days keep other parts of the table unread."""
+    if table not in TABLES:
+        raise UsageError(f"no table {table}")
+    where, parameters = "batch IN {batches: Array(UInt64)}", {"batches": sorted(numbers)}
+    model = ROW_MODELS.get(table)
+    day = "started_at" if table == "test_results" else model.day if model else None
+    if day is None or not days:
+        return where, parameters
+    return f"toDate({day}) IN {{days: Array(Date)}} AND {where}", parameters | {
+        "days": sorted(days)
+    }
 
 
 def _aware(value: object) -> object:
@@ -116,80 +287,87 @@ def _aware(value: object) -> object:
     return value
 
 
+def _first_line(error: Exception) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
 def _translated(error: Exception, doing: str) -> Exception:
-    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    text = _first_line(error)
     if _DISK_FULL.search(str(error)):
         return InfrastructureError(f"warehouse, {doing}: {text}", hint="free some disk space")
-    if _STATEMENT_ERRORS.search(text):
+    if doing == "query" and _STATEMENT_ERRORS.search(text):
         return UsageError(f"warehouse, {doing}: {text}")
     return ExternalServiceError(f"warehouse, {doing}: {text}")
 
 
-def open_store(location: str, *, wait_s: float = 15.0) -> Store:
+def open_store(location: str, *, wait_s: float = 30.0) -> Store:
     """Open (and bring up to date) the warehouse at a folder or an ``http(s)://`` URL.
 
-    An embedded store that another process holds is waited for, ``wait_s`` seconds at most.
+    ``?cluster=NAME`` on a URL creates replicated tables on that cluster. For a folder, its local
+    server is found or started.
 
-    Raises InfrastructureError where it stays locked or cannot be opened, UsageError where chDB
-    is not installed or the store is newer than this program.
+    Raises InfrastructureError where the folder cannot be opened within ``wait_s``,
+    ExternalServiceError where no server answers, UsageError where chDB is not installed or the
+    store is too new for this program.
+    """
+    if location.startswith(("http://", "https://")):
+        url, cluster = split_cluster(location)
+        return _migrated(Store(_connect(url), location, cluster=cluster))
+    from gauntlet.warehouse.server.launch import connect, find_or_start
+
+    endpoint = find_or_start(Path(location).resolve(), wait_s=wait_s)
+    return _migrated(Store(connect(endpoint), location))
+
+
+def open_embedded(folder: Path) -> Store:
+    """Open a folder in this process; the caller holds its lock.
+
+    Raises UsageError where chDB is not installed, InfrastructureError where it cannot be opened.
     """
     import clickhouse_connect
 
-    if location.startswith(("http://", "https://")):
-        try:
-            store = Store(clickhouse_connect.get_client(dsn=location), location)
-        except Exception as error:
-            raise ExternalServiceError(f"no ClickHouse server at {location}: {error}") from error
-    else:
-        client, lock = _embedded(Path(location).resolve(), wait_s)
-        store = Store(client, location, lock)
+    try:
+        client = clickhouse_connect.get_client(
+            interface="chdb", path=str(folder), settings=dict(CLIENT_SETTINGS)
+        )
+    except ImportError as error:
+        msg = "the embedded warehouse needs chDB"
+        raise UsageError(msg, hint="pip install 'gauntlet[embedded]'") from error
+    except Exception as error:
+        msg = f"cannot open the warehouse {folder}: {_first_line(error)}"
+        hint = "is another program using this folder, or is it no warehouse?"
+        raise InfrastructureError(msg, hint=hint) from error
+    return _migrated(Store(client, str(folder)))
+
+
+def split_cluster(location: str) -> tuple[str, str | None]:
+    """Take ``cluster=NAME`` out of a URL's query."""
+    parts = urlsplit(location)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    cluster = next((value for key, value in pairs if key == "cluster"), None)
+    rest = urlencode([(key, value) for key, value in pairs if key != "cluster"])
+    return urlunsplit(parts._replace(query=rest)), cluster
+
+
+def _connect(url: str) -> "Client":
+    import clickhouse_connect
+
+    try:
+        client = clickhouse_connect.get_client(dsn=url, settings=dict(CLIENT_SETTINGS))
+    except Exception as error:
+        shown = urlsplit(url)
+        where = f"{shown.scheme}://{shown.hostname}:{shown.port or ''}".rstrip(":")
+        raise ExternalServiceError(
+            f"no ClickHouse server at {where}: {_first_line(error)}"
+        ) from error
+    return cast("Client", client)
+
+
+def _migrated(store: Store) -> Store:
     try:
         store.migrate()
     except BaseException:
         store.close()
         raise
     return store
-
-
-def _embedded(folder: Path, wait_s: float) -> tuple["Client", IO[bytes]]:
-    """Open the folder once it is ours; the returned lock must stay open as long as the client."""
-    import clickhouse_connect
-
-    lock = _lock(folder, wait_s)
-    try:
-        return clickhouse_connect.get_client(interface="chdb", path=str(folder)), lock
-    except ImportError as error:
-        lock.close()
-        msg = "the embedded warehouse needs chDB"
-        raise UsageError(msg, hint="pip install 'gauntlet[embedded]'") from error
-    except Exception as error:
-        lock.close()
-        msg = f"cannot open the warehouse {folder}: {str(error).splitlines()[0]}"
-        hint = "is another program using this folder, or is it no warehouse?"
-        raise InfrastructureError(msg, hint=hint) from error
-
-
-def _lock(folder: Path, wait_s: float) -> IO[bytes]:
-    """Take the folder's lock, which ends with its process, however that ends.
-
-    A lock of our own, because chDB reports a held one only on the process's standard error.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        stream = folder.with_name(f"{folder.name}.lock").open("ab")
-    except OSError as error:
-        msg = f"cannot open the warehouse {folder}: {error.strerror}"
-        raise InfrastructureError(msg) from error
-    deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                stream.close()
-                msg = f"the warehouse {folder} is in use by another process"
-                hint = "wait for the other command, or choose another folder"
-                raise InfrastructureError(msg, hint=hint) from error
-            time.sleep(0.1)
-        else:
-            return stream

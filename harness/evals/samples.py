@@ -6,7 +6,7 @@ from typing import Literal, TypeVar
 
 from gauntlet.harness.context import Measurement
 from gauntlet.harness.validity import judge_failures
-from gauntlet.warehouse.records import EvalSampleRow, MetricRow, RepetitionStatus
+from gauntlet.warehouse.rows.measurement import EvalSampleRow, MetricRow, RepetitionStatus
 
 ItemT = TypeVar("ItemT")
 

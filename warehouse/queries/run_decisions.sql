@@ -1,4 +1,5 @@
 -- The latest decision on each subject of one run, with its reason and evidence.
+-- @run_id: the run
 SELECT
     kind, subject,
     argMax(outcome, at) AS outcome,

@@ -1,4 +1,5 @@
 -- Which runs are there, newest first, and how did they end?
+-- @limit: how many = 100
 SELECT
     run_id,
     argMax(recipe, version) AS recipe,

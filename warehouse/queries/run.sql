@@ -1,4 +1,5 @@
 -- One run: what was asked, and how it ended.
+-- @run_id: the run
 SELECT
     run_id,
     argMax(recipe, version) AS recipe,

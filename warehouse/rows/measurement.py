@@ -1,49 +1,42 @@
-"""Rows of the warehouse as typed models; one class per table, one field per column.
-
-Times are aware and in UTC, durations and latencies carry their unit in the name, and what was
-not measured is None, never 0.
-"""
+"""Rows of what a run measured: runs, repetitions, metrics, requests, evals, decisions."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import AfterValidator, AwareDatetime, Field, FiniteFloat, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
-from gauntlet.core.yaml_file import StrictModel
+from gauntlet.core.ids import digest
+from gauntlet.warehouse.rows.base import Milliseconds, Row, UtcTime
 
-Side = Literal["baseline", "candidate"]
+Side = Literal["baseline", "candidate", "single"]
 RunStatus = Literal["running", "complete", "failed", "interrupted"]
 RepetitionStatus = Literal["valid", "invalid", "failed"]
-DecisionKind = Literal["selection", "verdict", "gate", "release"]
+DecisionKind = Literal[
+    "selection",
+    "verdict",
+    "gate",
+    "release",
+    "alert",
+    "quarantine",
+    "revert",
+    "waiver",
+    "annotation",
+]
+DecisionMode = Literal["shadow", "notify", "act"]
 Direction = Literal["lower", "higher"]
+Window = Literal["full", "steady"]
 Verdict = Literal["better", "same", "worse", "inconclusive", "config-changed", "invalid", "missing"]
-
-# A latency before the year 2001 in epoch milliseconds would pass as "large"; no request of a
-# measured run lasts a day, so anything above is a clock that was mistaken for a duration.
-_LONGEST_MS = 86_400_000.0
-
-
-def _plausible_duration(value: float) -> float:
-    if not 0 <= value <= _LONGEST_MS:
-        msg = f"a duration in ms must lie in 0..{_LONGEST_MS:.0f}"
-        raise ValueError(msg)
-    return value
-
-
-Milliseconds = Annotated[FiniteFloat, AfterValidator(_plausible_duration)]
-
-
-class Row(StrictModel):
-    """Base of all rows."""
-
-    table: ClassVar[str]
 
 
 class RunRow(Row):
     """One version of a run's state; the row with the highest ``version`` is current."""
 
     table: ClassVar[str] = "runs"
+    identity = ("run_id",)
+    order = "version"
+    day = "started_at"
 
     run_id: str
     version: int = Field(ge=0)
@@ -56,17 +49,32 @@ class RunRow(Row):
     seed: int = Field(ge=0)
     status: RunStatus
     reason: str = ""
-    started_at: AwareDatetime
-    updated_at: AwareDatetime
+    started_at: UtcTime
+    updated_at: UtcTime
+
+
+def series_of(*, recipe: str, workload: str, model: str, accelerator: str | None) -> str:
+    """Name the series that a repetition belongs to: what is drawn as one line over time."""
+    return digest([recipe, workload, model, accelerator or "cpu"])[:16]
 
 
 class RepetitionRow(Row):
-    """One workload or eval, once, against one side; failures and invalid ones too."""
+    """One workload or eval at one point, once, against one side; failures and invalid ones too.
+
+    ``point`` says in words what was varied (``concurrency=16``), ``settings`` holds what describes
+    the experiment beyond the columns. ``source`` names the program whose record this is.
+    """
 
     table: ClassVar[str] = "repetitions"
+    identity = ("repetition_id",)
+    day = "started_at"
 
     run_id: str
     repetition_id: str
+    series_id: str
+    recipe: str
+    point: str = ""
+    source: str = "gauntlet"
     side: Side
     workload: str
     kind: Literal["load", "eval"]
@@ -87,10 +95,14 @@ class RepetitionRow(Row):
     client_version: str
     dataset_digest: str
     seed: int = Field(ge=0)
-    started_at: AwareDatetime
-    ended_at: AwareDatetime
+    started_at: UtcTime
+    ended_at: UtcTime
     completed: int = Field(ge=0)
     failed: int = Field(ge=0)
+    settings: Mapping[str, str] = Field(default_factory=dict)
+    artifact: str | None = None
+    artifact_digest: str | None = None
+    build_id: str | None = None
 
     @model_validator(mode="after")
     def _failed_means_reasons(self) -> Self:
@@ -104,14 +116,17 @@ class MetricRow(Row):
     """One number of one repetition; ``n`` is the number of observations behind it."""
 
     table: ClassVar[str] = "metrics"
+    identity = ("repetition_id", "metric", "statistic", "window")
 
     run_id: str
     repetition_id: str
+    series_id: str
     side: Side
     workload: str
     pair: int = Field(ge=0)
     metric: str
     statistic: str
+    window: Window = "full"
     value: FiniteFloat | None
     unit: str
     direction: Direction
@@ -122,6 +137,7 @@ class RequestRow(Row):
     """One request of a load repetition; latencies are None where the request failed."""
 
     table: ClassVar[str] = "requests"
+    identity = ("repetition_id", "request_index")
 
     run_id: str
     repetition_id: str
@@ -138,13 +154,43 @@ class RequestRow(Row):
     sent_ms: Milliseconds
     ttft_ms: Milliseconds | None = None
     tpot_ms: Milliseconds | None = None
+    itl_p50_ms: Milliseconds | None = None
+    itl_p99_ms: Milliseconds | None = None
+    itl_max_ms: Milliseconds | None = None
     e2e_ms: Milliseconds | None = None
+
+
+class EvalResultRow(Row):
+    """One score of one task; ``filter`` is the answer extraction that it was computed with.
+
+    ``stderr`` is None where the source gives none: 0 would claim a certainty.
+    """
+
+    table: ClassVar[str] = "eval_results"
+    identity = ("repetition_id", "task", "metric", "filter")
+
+    run_id: str
+    repetition_id: str
+    series_id: str
+    task: str
+    task_version: str = ""
+    harness: str
+    harness_version: str
+    fewshot: int | None = Field(default=None, ge=0)
+    metric: str
+    filter: str = ""
+    value: FiniteFloat | None
+    stderr: FiniteFloat | None = Field(default=None, ge=0)
+    direction: Direction = "higher"
+    n: int = Field(ge=0)
+    partial: bool = False
 
 
 class EvalSampleRow(Row):
     """One question, once; ``score`` is None where no answer could be judged."""
 
     table: ClassVar[str] = "eval_samples"
+    identity = ("repetition_id", "task", "item_id", "filter")
 
     run_id: str
     repetition_id: str
@@ -157,12 +203,23 @@ class EvalSampleRow(Row):
     answer: str
     expected: str
     error: str = ""
+    series_id: str = ""
+    filter: str = ""
+    question: str = ""
+    response: str = ""
+    finish_reason: str | None = None
+    output_tokens: int | None = Field(default=None, ge=0)
 
 
 class DecisionRow(Row):
-    """One verdict, gate result or run-level decision; never changed, only followed by another."""
+    """One decision of a program or a person; never changed, only followed by another.
+
+    ``run_id`` is empty where the decision is about no run; ``supersedes`` names the decision that
+    this one takes back; ``expires_at`` ends a quarantine or a waiver by itself.
+    """
 
     table: ClassVar[str] = "decisions"
+    identity = ("decision_id",)
 
     decision_id: str
     run_id: str
@@ -172,7 +229,11 @@ class DecisionRow(Row):
     blocking: bool
     reason: str
     evidence: str
-    at: AwareDatetime
+    at: UtcTime
+    actor: str = "gauntlet"
+    mode: DecisionMode = "act"
+    supersedes: str | None = None
+    expires_at: UtcTime | None = None
 
     @classmethod
     def of(
@@ -199,27 +260,3 @@ class DecisionRow(Row):
             evidence=json.dumps(evidence, sort_keys=True),
             at=at,
         )
-
-
-TABLES: dict[str, type[Row]] = {
-    model.table: model
-    for model in (RunRow, RepetitionRow, MetricRow, RequestRow, EvalSampleRow, DecisionRow)
-}
-
-
-class Batch(StrictModel):
-    """Rows that belong together: they are spooled, shipped and found again as one."""
-
-    batch_id: str
-    created_at: datetime
-    runs: tuple[RunRow, ...] = ()
-    repetitions: tuple[RepetitionRow, ...] = ()
-    metrics: tuple[MetricRow, ...] = ()
-    requests: tuple[RequestRow, ...] = ()
-    eval_samples: tuple[EvalSampleRow, ...] = ()
-    decisions: tuple[DecisionRow, ...] = ()
-
-    def by_table(self) -> dict[str, tuple[Row, ...]]:
-        """Rows by table name, tables without rows left out."""
-        rows = {name: getattr(self, name) for name in TABLES}
-        return {name: found for name, found in rows.items() if found}
