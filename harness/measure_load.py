@@ -136,13 +136,15 @@ def _request_rows(
 ) -> tuple[RequestRow, ...]:
     rows = []
     key = measurement.key(workload)
-    del key["series_id"]
     for result in results:
         fields = asdict(result)
         fields["request_index"] = fields.pop("index")
         rows.append(
             RequestRow(
-                **key,
+                run_id=key["run_id"],
+                repetition_id=key["repetition_id"],
+                side=key["side"],
+                pair=key["pair"],
                 workload=workload,
                 **fields,
             )

@@ -38,6 +38,7 @@ def _echo_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
 def status(location: str, as_json: bool) -> None:
     """Show migrations, rows per table and batches that wait in the spool."""
     from gauntlet.warehouse.records import TABLES
+
     from gauntlet.warehouse.spool import Spool
     from gauntlet.warehouse.store import open_store
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 from gauntlet.core.errors import UsageError, unknown_name
 
 _PARAMETER = re.compile(r"\{(\w+):\s*([\w()' ,]+)\}")
-_PARAMETER_LINE = re.compile(r"@(\w+): (.+?)(?: = (.*))?$")
+_PARAMETER_LINE = re.compile(r"@(\w+): (.+?)(?: =(?: (.*))?)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,10 @@ def load_query(name: str) -> Query:
 def read_query(name: str, text: str) -> Query:
     """Parse the text of a query file."""
     comments = [line.removeprefix("--").strip() for line in text.splitlines() if line[:2] == "--"]
-    said = {m[1]: (m[2], m[3]) for line in comments if (m := _PARAMETER_LINE.match(line))}
+    said = {}
+    for line in comments:
+        if match := _PARAMETER_LINE.match(line):
+            said[match[1]] = (match[2], (match[3] or "") if " =" in line else None)
     question = " ".join(line for line in comments if not line.startswith("@"))
     types = dict(_PARAMETER.findall(text))
     parameters = tuple(

@@ -43,9 +43,11 @@ def roll_up(store: Store) -> list[StaleDay]:
 
 
 def _roll_up_day(store: Store, stale: StaleDay) -> None:
-    text = files("gauntlet.warehouse").joinpath(
-        "schema", "rollups", f"{stale.target}.sql"
-    ).read_text("utf-8")
+    text = (
+        files("gauntlet.warehouse")
+        .joinpath("schema", "rollups", f"{stale.target}.sql")
+        .read_text("utf-8")
+    )
     generation = _unused_generation(store, stale)
     store.command(text, {"day": stale.day, "generation": generation})
     store.command(
@@ -74,5 +76,5 @@ def _unused_generation(store: Store, stale: StaleDay) -> int:
         f"SELECT max(generation) AS newest FROM {stale.target} WHERE day = {{day: Date}}",  # noqa: S608
         {"day": stale.day},
     )
-    newest = max(stale.generation, rows[0]["newest"])
+    newest = max(stale.generation, int(rows[0]["newest"]))
     return ((newest >> _RANDOM_BITS) + 1 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)

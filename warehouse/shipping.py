@@ -85,6 +85,7 @@ def ship_all(spool: Spool, store: Store) -> Shipped:
 
 def _ship_parcel(spool: Spool, parcel: Parcel, store: Store, totals: _Totals) -> None:
     tried = parcel.tried
+    fresh: list[Batch] = []
     try:
         batches = parcel.read()
         known = store.known_batches(batches)

@@ -11,13 +11,13 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError
 from gauntlet.core.scoped import Scoped
-from gauntlet.warehouse.batch import NO_DAY, Batch, Block, join_sections
+from gauntlet.warehouse.batch import NO_DAY, Batch, Block, batch_number, join_sections
 from gauntlet.warehouse.migrations import (
     Applied,
     check_target,
@@ -169,6 +169,25 @@ class Store(Scoped):
             self._client.insert("batches", lines, column_names=columns)
         except Exception as error:
             raise _translated(error, "insert into batches") from error
+
+    def knows(self, table: str, day: date, batch_id: str) -> bool:
+        """Whether the ledger has a batch of one table and day."""
+        rows = self.sql(
+            "SELECT count() AS n FROM batches WHERE table_name = {table: String}"
+            " AND day = {day: Date} AND batch = {batch: UInt64}",
+            {"table": table, "day": day, "batch": batch_number(batch_id)},
+        )
+        return bool(rows[0]["n"])
+
+    def note_statement(self, table: str, day: date, batch_id: str, *, source: str) -> int:
+        """Write into the ledger what a statement made inside the store; return its rows."""
+        number = batch_number(batch_id)
+        days = () if day == NO_DAY else (day,)
+        rows = self.batch_counts(table, [number], days).get(number, 0)
+        line = [table, day, number, batch_id, source, rows, utc_now()]
+        columns = ["table_name", "day", "batch", "batch_id", "source", "rows", "shipped_at"]
+        self._client.insert("batches", [line], column_names=columns)
+        return rows
 
     def await_insert(self, block: Block) -> None:
         """Wait until no earlier insert of these rows still runs on the server.
@@ -361,7 +380,7 @@ def _connect(url: str) -> "Client":
         raise ExternalServiceError(
             f"no ClickHouse server at {where}: {_first_line(error)}"
         ) from error
-    return cast("Client", client)
+    return client
 
 
 def _migrated(store: Store) -> Store:

@@ -94,7 +94,7 @@ class RepetitionRow(Row):
     client: str
     client_version: str
     dataset_digest: str
-    seed: int = Field(ge=0)
+    seed: int | None = Field(default=None, ge=0)
     started_at: UtcTime
     ended_at: UtcTime
     completed: int = Field(ge=0)

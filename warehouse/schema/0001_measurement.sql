@@ -51,7 +51,7 @@ CREATE TABLE repetitions
     client          LowCardinality(String),
     client_version  LowCardinality(String),
     dataset_digest  String,
-    seed            UInt64,
+    seed            Nullable(UInt64),
     started_at      DateTime64(3, 'UTC'),
     ended_at        DateTime64(3, 'UTC'),
     completed       UInt32,

@@ -1,0 +1,1 @@
+"""Results of other programs (load generators, accuracy harnesses) read into rows."""

@@ -1,0 +1,273 @@
+"""lm-eval's results and samples, in the layouts of before and after answer filters got names.
+
+A result's key is ``metric,filter`` today and was ``metric`` before; a sample's line has a
+``filter`` and a list of ``metrics`` today, before that one of the well-known scores stood beside
+the answer.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gauntlet.warehouse.batch import Batch, content_id
+from gauntlet.warehouse.results.identity import (
+    Found,
+    Identity,
+    UnreadableResultError,
+    repetition_of,
+)
+from gauntlet.warehouse.rows.base import Row, implausible_instant
+from gauntlet.warehouse.rows.ingest import RejectedRow
+from gauntlet.warehouse.rows.measurement import EvalResultRow, EvalSampleRow
+
+_SOURCE = "lm-eval"
+_TEXT_LIMIT = 16_000
+_OLD_SCORES = ("exact_match", "acc_norm", "acc", "f1", "pass@1", "bleu")
+
+
+class _Results(BaseModel):
+    """What is read of a results file."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    results: Mapping[str, Mapping[str, Any]]
+    versions: Mapping[str, Any] = Field(default_factory=dict)
+    fewshot: Mapping[str, int | None] = Field(default_factory=dict, alias="n-shot")
+    higher_is_better: Mapping[str, Mapping[str, bool | None]] = Field(default_factory=dict)
+    samples: Mapping[str, Mapping[str, int]] = Field(default_factory=dict, alias="n-samples")
+    config: Mapping[str, Any] = Field(default_factory=dict)
+    configs: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    date: float | None = None
+    lm_eval_version: str = ""
+    model_name: str = ""
+    task_hashes: Mapping[str, str] = Field(default_factory=dict)
+    total_evaluation_time_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Score:
+    metric: str
+    filter: str
+    value: float | None
+    stderr: float | None
+
+
+def lm_eval_batches(
+    data: bytes,
+    samples: Mapping[str, bytes],
+    *,
+    file: str,
+    identity: Identity,
+    now: datetime,
+) -> list[Batch]:
+    """Read a results file and the samples of its tasks (by task name): one batch a task.
+
+    A score that is no number between 0 and 1 (or 0 and 100), or not finite, makes the repetition
+    invalid. Raises UnreadableResultError.
+    """
+    parsed = _parse(data, file)
+    content = hashlib.sha256(data).hexdigest()
+    return [
+        _task_batch(parsed, task, content, samples.get(task, b""), file, identity, now)
+        for task in parsed.results
+    ]
+
+
+def _parse(data: bytes, file: str) -> _Results:
+    try:
+        parsed = _Results.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "file"
+        msg = f"{file}: not lm-eval's results: {where}: {first['msg']}"
+        raise UnreadableResultError(msg, hint="give results_*.json of lm-eval") from error
+    if not parsed.results:
+        raise UnreadableResultError(f"{file}: results: no task was evaluated")
+    return parsed
+
+
+def _task_batch(
+    parsed: _Results,
+    task: str,
+    content: str,
+    samples: bytes,
+    file: str,
+    identity: Identity,
+    now: datetime,
+) -> Batch:
+    scores = list(_scores(parsed.results[task]))
+    ended = datetime.fromtimestamp(parsed.date, UTC) if parsed.date else now
+    reasons = [problem for score in scores if (problem := _impossible(task, score))]
+    if problem := implausible_instant(ended, now):
+        reasons.append(f"date: {problem}")
+        ended = now
+    if not scores:
+        reasons.append(f"results.{task}: no metric")
+    answers = list(_answers(samples, task, file, now))
+    asked = parsed.samples.get(task, {})
+    sampled = {row.item_id for row in answers if isinstance(row, EvalSampleRow)}
+    n = asked.get("effective") or len(sampled)
+    seconds = parsed.total_evaluation_time_seconds or 0.0
+    row = repetition_of(
+        Found(
+            source=_SOURCE,
+            content=content,
+            file=file,
+            kind="eval",
+            workload=task,
+            point="",
+            model=parsed.model_name or str(parsed.config.get("model", "")),
+            client=_SOURCE,
+            client_version=parsed.lm_eval_version,
+            started_at=ended - timedelta(seconds=seconds),
+            ended_at=ended,
+            completed=n,
+            failed=0,
+            reasons=tuple(reasons),
+            settings=_settings(parsed, task),
+        ),
+        identity,
+    )
+    shared = {"run_id": row.run_id, "repetition_id": row.repetition_id, "series_id": row.series_id}
+    rows: list[Row] = [
+        each.model_copy(update=shared) if isinstance(each, EvalSampleRow) else each
+        for each in answers
+    ]
+    if not reasons:
+        rows += [
+            EvalResultRow(
+                **shared,
+                task=task,
+                task_version=str(parsed.versions.get(task, "")),
+                harness=_SOURCE,
+                harness_version=parsed.lm_eval_version,
+                fewshot=parsed.fewshot.get(task),
+                metric=score.metric,
+                filter=score.filter,
+                value=score.value,
+                # Equal scores of few samples give an error of exactly 0: no precision, no number.
+                stderr=score.stderr or None,
+                direction=_direction(parsed, task, score.metric),
+                n=n,
+                partial=asked.get("effective", n) < asked.get("original", n),
+            )
+            for score in scores
+        ]
+    fixed = row.model_dump_json(exclude={"started_at", "ended_at"}).encode()
+    batch_id = content_id(_SOURCE, content.encode(), samples, fixed)
+    return Batch.of(batch_id, [*rows, row], source=_SOURCE, created_at=now)
+
+
+def _scores(result: Mapping[str, Any]) -> Iterator[_Score]:
+    for key, value in result.items():
+        metric, _, answer_filter = key.partition(",")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if metric.endswith("_stderr") or metric in {"sample_len", "alias", "samples"}:
+            continue
+        stderr_key = f"{metric}_stderr,{answer_filter}" if answer_filter else f"{metric}_stderr"
+        stderr = result.get(stderr_key)
+        known = isinstance(stderr, int | float) and math.isfinite(stderr)
+        yield _Score(
+            metric=metric,
+            filter="" if answer_filter == "none" else answer_filter,
+            value=float(value),
+            stderr=float(stderr) if known and stderr is not None else None,
+        )
+
+
+def _impossible(task: str, score: _Score) -> str | None:
+    name = f"results.{task}.{score.metric},{score.filter}".rstrip(",")
+    if score.value is None or not math.isfinite(score.value):
+        return f"{name}: {score.value} is no score"
+    if score.metric in {"exact_match", "acc", "acc_norm", "pass@1"} and not 0 <= score.value <= 1:
+        return f"{name}: {score.value:g} is not between 0 and 1"
+    return None
+
+
+def _direction(parsed: _Results, task: str, metric: str) -> Any:  # noqa: ANN401
+    return "lower" if parsed.higher_is_better.get(task, {}).get(metric) is False else "higher"
+
+
+def _settings(parsed: _Results, task: str) -> dict[str, str]:
+    """What could change the score: shots, generation, seeds, the task's own text, the template."""
+    config = parsed.config
+    found = {
+        "fewshot": parsed.fewshot.get(task),
+        "limit": config.get("limit"),
+        "gen_kwargs": config.get("gen_kwargs")
+        or parsed.configs.get(task, {}).get("generation_kwargs"),
+        "fewshot_seed": config.get("fewshot_seed"),
+        "random_seed": config.get("random_seed"),
+        "task_hash": parsed.task_hashes.get(task),
+        "task_version": parsed.versions.get(task),
+    }
+    return {key: str(value) for key, value in found.items() if value is not None}
+
+
+def _answers(data: bytes, task: str, file: str, now: datetime) -> Iterator[Row]:
+    for number, line in enumerate(data.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield _sample(json.loads(line), task)
+        except (ValueError, KeyError, TypeError, ValidationError) as error:
+            yield RejectedRow(
+                source=_SOURCE,
+                origin=file,
+                position=f"samples of {task}, line {number}",
+                target="eval_samples",
+                reasons=(_said(error),),
+                raw=line[:2_000].decode("utf-8", errors="replace"),
+                at=now,
+            )
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"missing {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _sample(line: Mapping[str, Any], task: str) -> EvalSampleRow:
+    names: Iterable[str] = line.get("metrics") or [n for n in _OLD_SCORES if n in line]
+    score = next((line[name] for name in names if isinstance(line.get(name), int | float)), None)
+    answer = _first(line.get("filtered_resps"))
+    return EvalSampleRow(
+        run_id="",
+        repetition_id="",
+        side="single",
+        task=task,
+        item_id=str(line["doc_id"]),
+        pair=0,
+        status="unparsable" if answer in {"", "[invalid]"} else "scored",
+        score=None if score is None else float(score),
+        answer=answer[:_TEXT_LIMIT],
+        expected=str(line["target"])[:_TEXT_LIMIT],
+        filter="" if line.get("filter") == "none" else str(line.get("filter") or ""),
+        question=_question(line)[:_TEXT_LIMIT],
+        response=_first(line.get("resps"))[:_TEXT_LIMIT],
+    )
+
+
+def _first(value: Any) -> str:  # noqa: ANN401
+    """The first answer, however deep lm-eval nested it."""
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return "" if value is None or value == [] else str(value)
+
+
+def _question(line: Mapping[str, Any]) -> str:
+    doc = line.get("doc")
+    if isinstance(doc, dict):
+        for name in ("question", "problem", "prompt", "query", "input"):
+            if isinstance(doc.get(name), str):
+                return str(doc[name])
+    return ""
