@@ -1,15 +1,18 @@
 """A branch's first-parent history as rows: what was merged, in the order in which it was."""
 
+import logging
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gauntlet.core.errors import UsageError
+from gauntlet.core.errors import GauntletError, UsageError
 from gauntlet.core.git import find_commit, git, is_shallow
 from gauntlet.warehouse.batch import Batch, content_id
 from gauntlet.warehouse.rows.ci import CommitRow
+from gauntlet.warehouse.store import open_store
 
+_LOGGER = logging.getLogger(__name__)
 _SOURCE = "git"
 _COMMITS_AT_ONCE = 1_000
 _TIMEOUT_S = 300.0
@@ -42,6 +45,20 @@ def commit_batches(
         rows = list(_rows(repository, head, branch, name, total, start))
         texts = [row.model_dump_json().encode() for row in rows]
         yield Batch.of(content_id(_SOURCE, *texts), rows, source=_SOURCE, created_at=now)
+
+
+def newest_commit(location: str, name: str, branch: str) -> str | None:
+    """Return the newest commit that the warehouse has, or None; also where it does not answer.
+
+    Reading all of the history again is slower and changes nothing.
+    """
+    try:
+        with open_store(location) as store:
+            rows = store.query("newest_commit", repository=name, branch=branch)
+    except GauntletError as error:
+        _LOGGER.warning("reading the whole history: %s", error.message)
+        return None
+    return str(rows[0]["sha"]) if rows else None
 
 
 def _is_on(repository: Path, commit: str, head: str) -> bool:

@@ -1,8 +1,10 @@
 """Where the warehouse and its spool are, said once for every command."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import click
 
@@ -26,5 +28,9 @@ def warehouse_option(function: CommandT) -> CommandT:
 def spool_folder(location: str) -> Path:
     """Folder of the spool that belongs to a warehouse: beside a folder, local for a server."""
     if location.startswith(("http://", "https://")):
-        return Path(DEFAULT_LOCATION).parent / "spool"
+        # Each server has its own, or what waits for one would be shipped to another.
+        parts = urlsplit(location)
+        database = parts.path.strip("/") or "default"
+        name = f"spool-{parts.hostname}-{parts.port or parts.scheme}-{database}"
+        return Path(DEFAULT_LOCATION).parent / re.sub(r"[^\w.-]", "_", name)
     return Path(location).parent / f"{Path(location).name}-spool"

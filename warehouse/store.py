@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from gauntlet.core.clock import utc_now
-from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError
+from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError, unknown_name
 from gauntlet.core.scoped import Scoped
 from gauntlet.warehouse.batch import NO_DAY, Batch, Block, batch_number, join_sections
 from gauntlet.warehouse.migrations import (
@@ -26,6 +26,7 @@ from gauntlet.warehouse.migrations import (
     pending,
 )
 from gauntlet.warehouse.named_queries import load_query
+from gauntlet.warehouse.retention import load_retention, ttl_statements
 from gauntlet.warehouse.rows.base import Row
 from gauntlet.warehouse.tables import ROW_MODELS, TABLES
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _STATEMENT_ERRORS = re.compile(r"Code: (36|42|43|46|47|53|60|62|115|215|456|457)\b")
 # What it says when the rows of an insert are wrong: text, numbers, times, enums, NULLs, types.
 _ROW_ERRORS = re.compile(r"Code: (6|26|27|33|38|41|53|69|70|72|117|130|190|349|376|467|469|691)\b")
+_READS = re.compile(r"\s*(SELECT|WITH|SHOW|DESCRIBE|DESC|EXPLAIN|EXISTS)\b", re.IGNORECASE)
 _DISK_FULL = re.compile(r"NOT_ENOUGH_SPACE|No space left", re.IGNORECASE)
 _LEDGER = """CREATE TABLE IF NOT EXISTS schema_migrations
 (number UInt32, name String, reads_from UInt32, applied_at DateTime64(3, 'UTC'))
@@ -78,7 +80,8 @@ class Store(Scoped):
         if not self.sql("EXISTS TABLE schema_migrations")[0]["result"]:
             return []
         rows = self.sql(
-            "SELECT DISTINCT number, name, reads_from FROM schema_migrations ORDER BY number"
+            "SELECT DISTINCT number, name, reads_from FROM schema_migrations"
+            " WHERE number > 0 ORDER BY number"
         )
         return [Applied(**row) for row in rows]
 
@@ -99,12 +102,29 @@ class Store(Scoped):
                     r"^CREATE (TABLE|VIEW) (?!IF)", r"CREATE \1 IF NOT EXISTS ", statement
                 )
                 self.command(on_cluster(repeatable, self._cluster))
-            self._client.insert(
-                "schema_migrations",
-                [[migration.number, migration.name, migration.reads_from, utc_now()]],
-                column_names=["number", "name", "reads_from", "applied_at"],
-            )
+            self._note_migration(migration.number, migration.name, migration.reads_from)
+        if target is None:
+            self._apply_retention()
         return [migration.number for migration in missing]
+
+    def _apply_retention(self) -> None:
+        """Give tables their TTL, once for each edition of the rules."""
+        retention = load_retention()
+        newest = self.sql(
+            "SELECT argMax(name, applied_at) AS name FROM schema_migrations WHERE number = 0"
+        )[0]["name"]
+        if newest == retention.name:
+            return
+        for statement in ttl_statements(retention):
+            self.command(statement)
+        self._note_migration(0, retention.name, 0)
+
+    def _note_migration(self, number: int, name: str, reads_from: int) -> None:
+        self._client.insert(
+            "schema_migrations",
+            [[number, name, reads_from, utc_now()]],
+            column_names=["number", "name", "reads_from", "applied_at"],
+        )
 
     # Rows in
 
@@ -261,14 +281,32 @@ class Store(Scoped):
         query = load_query(name)
         return self.sql(query.sql, query.values(parameters))
 
-    def sql(self, text: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    def sql(
+        self,
+        text: str,
+        parameters: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> list[dict[str, Any]]:
         """Run one SELECT; return its rows as plain dicts, times aware and in UTC."""
         try:
-            result = self._client.query(text, parameters=dict(parameters or {}))
+            result = self._client.query(
+                text, parameters=dict(parameters or {}), settings=dict(settings or {})
+            )
         except Exception as error:
             raise _translated(error, "query") from error
         names = result.column_names
         return [dict(zip(names, map(_aware, row), strict=True)) for row in result.result_rows]
+
+    def read_only(self, text: str) -> list[dict[str, Any]]:
+        """Run a statement of somebody's own. Raises UsageError where it would change something."""
+        if not _READS.match(text):
+            msg = "only statements that read: SELECT, WITH, SHOW, DESCRIBE, EXPLAIN, EXISTS"
+            raise UsageError(msg)
+        return self.sql(text, settings={"readonly": 2})
+
+    def count(self, table: str) -> int:
+        """Rows of one table, all versions."""
+        return int(self.sql(f"SELECT count() AS n FROM {_known(table)}")[0]["n"])  # noqa: S608
 
     def command(self, statement: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Run one statement that returns nothing."""
@@ -283,12 +321,17 @@ def _untuple(width: int) -> str:
     return ".1" if width == 1 else ""
 
 
+def _known(table: str) -> str:
+    if table not in TABLES:
+        raise unknown_name("table", table, TABLES)
+    return table
+
+
 def _of_batches(
     table: str, numbers: Collection[int], days: Collection[date]
 ) -> tuple[str, dict[str, Any]]:
     """Condition that finds batches' rows; their days keep other parts of the table unread."""
-    if table not in TABLES:
-        raise UsageError(f"no table {table}")
+    _known(table)
     where, parameters = "batch IN {batches: Array(UInt64)}", {"batches": sorted(numbers)}
     model = ROW_MODELS.get(table)
     day = "started_at" if table == "test_results" else model.day if model else None
@@ -320,7 +363,7 @@ def _translated(error: Exception, doing: str) -> Exception:
     return ExternalServiceError(f"warehouse, {doing}: {text}")
 
 
-def open_store(location: str, *, wait_s: float = 30.0) -> Store:
+def open_store(location: str, *, wait_s: float = 30.0, migrate: bool = True) -> Store:
     """Open (and bring up to date) the warehouse at a folder or an ``http(s)://`` URL.
 
     ``?cluster=NAME`` on a URL creates replicated tables on that cluster. For a folder, its local
@@ -332,11 +375,13 @@ def open_store(location: str, *, wait_s: float = 30.0) -> Store:
     """
     if location.startswith(("http://", "https://")):
         url, cluster = split_cluster(location)
-        return _migrated(Store(_connect(url), location, cluster=cluster))
+        store = Store(_connect(url), location, cluster=cluster)
+        return _migrated(store) if migrate else store
     from gauntlet.warehouse.server.launch import connect, find_or_start
 
     endpoint = find_or_start(Path(location).resolve(), wait_s=wait_s)
-    return _migrated(Store(connect(endpoint), location))
+    store = Store(connect(endpoint), location)
+    return _migrated(store) if migrate else store
 
 
 def open_embedded(folder: Path) -> Store:

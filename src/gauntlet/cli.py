@@ -14,6 +14,7 @@ COMMANDS = {
     "recipes": ("gauntlet.perf_eval.cli", "recipes", "Check and expand measurement recipes."),
     "simulator": ("gauntlet.harness.simulator.cli", "simulator", "Serve the engine simulator."),
     "warehouse": ("gauntlet.warehouse.cli", "warehouse", "Look into the store of results."),
+    "ingest": ("gauntlet.warehouse.ingest.cli", "ingest", "Bring in results, builds and logs."),
     "analyze": ("gauntlet.analyzer.cli", "analyze", "Compare builds; verdicts with reasons."),
     "release": ("gauntlet.release.cli", "release", "Evaluate release gates."),
     "hud": ("gauntlet.hud.cli", "hud", "Open the pages in a browser."),

@@ -78,8 +78,8 @@ def find_categories(project: Path) -> list[Category]:
 
 def bfcl_batch(
     category: Category, *, version: str, identity: Identity, expected: int | None, now: datetime
-) -> Batch:
-    """Read one category into a batch. Raises UnreadableResultError for a damaged file."""
+) -> tuple[Batch, tuple[str, ...]]:
+    """Read one category into a batch, and say what is wrong with it. Raises UnreadableResultError for a damaged file."""
     result = category.result.read_bytes()
     score = category.score.read_bytes() if category.score else b""
     asked = {str(line["id"]): line for line in _lines(result, category.result)}
@@ -125,9 +125,8 @@ def bfcl_batch(
             )
         )
     fixed = row.model_dump_json(exclude={"started_at", "ended_at"}).encode()
-    return Batch.of(
-        content_id(_SOURCE, result, score, fixed), [*rows, row], source=_SOURCE, created_at=now
-    )
+    batch_id = content_id(_SOURCE, result, score, fixed)
+    return Batch.of(batch_id, [*rows, row], source=_SOURCE, created_at=now), row.reasons
 
 
 def _lines(data: bytes, path: Path) -> Iterator[dict[str, Any]]:

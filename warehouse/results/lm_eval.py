@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -65,8 +66,8 @@ def lm_eval_batches(
     file: str,
     identity: Identity,
     now: datetime,
-) -> list[Batch]:
-    """Read a results file and the samples of its tasks (by task name): one batch a task.
+) -> list[tuple[Batch, tuple[str, ...]]]:
+    """Read a results file and the samples of its tasks: a batch a task, and what is wrong with it.
 
     A score that is no number between 0 and 1 (or 0 and 100), or not finite, makes the repetition
     invalid. Raises UnreadableResultError.
@@ -77,6 +78,21 @@ def lm_eval_batches(
         _task_batch(parsed, task, content, samples.get(task, b""), file, identity, now)
         for task in parsed.results
     ]
+
+
+def samples_beside(results: Path) -> dict[str, bytes]:
+    """Samples of the same run, by task: they carry the time stamp of the results' name.
+
+    ``results_T.json`` stands beside ``samples_TASK_T.jsonl``; a prefix before either is the same.
+    """
+    prefix, found, stamp = results.stem.partition("results_")
+    if not found:
+        return {}
+    samples = {}
+    for path in results.parent.glob(f"{prefix}samples_*_{stamp}.jsonl"):
+        task = path.stem.removeprefix(f"{prefix}samples_").removesuffix(f"_{stamp}")
+        samples[task] = path.read_bytes()
+    return samples
 
 
 def _parse(data: bytes, file: str) -> _Results:
@@ -100,7 +116,7 @@ def _task_batch(
     file: str,
     identity: Identity,
     now: datetime,
-) -> Batch:
+) -> tuple[Batch, tuple[str, ...]]:
     scores = list(_scores(parsed.results[task]))
     ended = datetime.fromtimestamp(parsed.date, UTC) if parsed.date else now
     reasons = [problem for score in scores if (problem := _impossible(task, score))]
@@ -161,7 +177,8 @@ def _task_batch(
         ]
     fixed = row.model_dump_json(exclude={"started_at", "ended_at"}).encode()
     batch_id = content_id(_SOURCE, content.encode(), samples, fixed)
-    return Batch.of(batch_id, [*rows, row], source=_SOURCE, created_at=now)
+    batch = Batch.of(batch_id, [*rows, row], source=_SOURCE, created_at=now)
+    return batch, row.reasons
 
 
 def _scores(result: Mapping[str, Any]) -> Iterator[_Score]:

@@ -1,0 +1,1 @@
+"""The commands that bring rows in."""
