@@ -69,7 +69,8 @@ def _twice(store: Store, table: str) -> Finding:
 
 def _rollup(store: Store) -> Finding:
     rows = store.sql(
-        "SELECT (SELECT count() FROM test_results WHERE toDate(started_at) > today() - 30) AS there,"
+        "SELECT"
+        " (SELECT count() FROM test_results WHERE toDate(started_at) > today() - 30) AS there,"
         " (SELECT sum(runs) FROM test_days WHERE day > today() - 30) AS counted"
     )[0]
     return Finding(

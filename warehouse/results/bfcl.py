@@ -79,7 +79,10 @@ def find_categories(project: Path) -> list[Category]:
 def bfcl_batch(
     category: Category, *, version: str, identity: Identity, expected: int | None, now: datetime
 ) -> tuple[Batch, tuple[str, ...]]:
-    """Read one category into a batch, and say what is wrong with it. Raises UnreadableResultError for a damaged file."""
+    """Read one category into a batch, and say what is wrong with it.
+
+    Raises UnreadableResultError for a damaged file.
+    """
     result = category.result.read_bytes()
     score = category.score.read_bytes() if category.score else b""
     asked = {str(line["id"]): line for line in _lines(result, category.result)}

@@ -2,7 +2,7 @@ import pytest
 from factories import NOON
 
 from gauntlet.core.errors import ConfigError, UsageError
-from gauntlet.release.gates import evaluate, gate_batch
+from gauntlet.release.gates import evaluate, gate_rows
 from gauntlet.release.policy import load_policy
 
 
@@ -70,15 +70,15 @@ def test_other_kinds_of_decisions_are_not_verdicts():
 
 
 def test_every_gate_and_the_release_are_put_on_record():
-    batch = gate_batch("r1", evaluate(load_policy(), GOOD[:1]), NOON)
-    found = {(each.kind, each.subject): each.outcome for each in batch.decisions}
+    rows = gate_rows("r1", evaluate(load_policy(), GOOD[:1]), NOON)
+    found = {(each.kind, each.subject): each.outcome for each in rows}
     assert found == {
         ("gate", "performance"): "PASS",
         ("gate", "accuracy"): "MISSING",
         ("gate", "reliability"): "MISSING",
         ("release", "qualification"): "NOT QUALIFIED",
     }
-    assert batch.decisions[-1].reason == "gates not passed: accuracy, reliability"
+    assert rows[-1].reason == "gates not passed: accuracy, reliability"
 
 
 def test_a_policy_of_ones_own_and_its_mistakes(tmp_path):
