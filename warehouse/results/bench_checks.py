@@ -21,7 +21,8 @@ def contradictions(report: BenchReport, now: datetime) -> tuple[str, ...]:
     if report.completed == 0:
         # Every other number of such a file is a zero that was never measured.
         total = report.asked or report.failed
-        return (f"completed: {report.failed or total} of {total} requests failed",)
+        said = f"{report.failed} of {total} requests failed" if report.failed else "none"
+        return (*report.problems, f"completed: {said}")
     return (
         *report.problems,
         *_counts(report),

@@ -132,7 +132,7 @@ def bfcl_batch(
     return Batch.of(batch_id, [*rows, row], source=_SOURCE, created_at=now), row.reasons
 
 
-def _lines(data: bytes, path: Path) -> Iterator[dict[str, Any]]:
+def _lines(data: bytes, path: Path, *, headed: bool = False) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
             continue
@@ -140,7 +140,7 @@ def _lines(data: bytes, path: Path) -> Iterator[dict[str, Any]]:
             found = json.loads(line)
         except json.JSONDecodeError as error:
             raise UnreadableResultError(f"{path}:{number}: JSON: {error.msg}") from error
-        if not isinstance(found, dict) or (number > 1 and "id" not in found):
+        if not isinstance(found, dict) or ("id" not in found and not (headed and number == 1)):
             raise UnreadableResultError(f"{path}:{number}: an object with an id is expected")
         yield found
 
@@ -152,7 +152,7 @@ def _never_asked(line: Mapping[str, Any]) -> bool:
 def _score(data: bytes, category: Category) -> tuple[_Head | None, dict[str, dict[str, Any]]]:
     if category.score is None:
         return None, {}
-    lines = list(_lines(data, category.score))
+    lines = list(_lines(data, category.score, headed=True))
     if not lines:
         raise UnreadableResultError(f"{category.score}: empty")
     try:
