@@ -1,8 +1,10 @@
 """Makers of rows with sensible defaults; a test names only what it is about."""
 
 from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid5
 
 from gauntlet.warehouse.batch import Batch
+from gauntlet.warehouse.rows.ci import BuildRow, CommitRow, JobAttemptRow, JobFailureRow
 from gauntlet.warehouse.rows.measurement import (
     DecisionRow,
     EvalSampleRow,
@@ -126,6 +128,79 @@ def decision_row(run_id="r1", kind="verdict", subject="load/random/tpot_ms/p50",
         "at": NOON,
     }
     return DecisionRow(**{**fields, **changes})
+
+
+NAMESPACE = UUID("5a3c1f7e-0000-4000-8000-000000000000")
+
+
+def sha_of(position):
+    return f"{position:040x}"
+
+
+def commit_row(position, **changes):
+    fields = {
+        "repository": "engine",
+        "branch": "main",
+        "position": position,
+        "sha": sha_of(position),
+        "author": "ann",
+        "committed_at": NOON + timedelta(hours=position),
+        "title": f"Change {position}",
+        "version": 1,
+    }
+    return CommitRow(**{**fields, **changes})
+
+
+def build_row(number, position=None, **changes):
+    fields = {
+        "build_id": uuid5(NAMESPACE, f"build {number}"),
+        "pipeline": "ci",
+        "number": number,
+        "sha": sha_of(position or number),
+        "branch": "main",
+        "state": "passed",
+        "created_at": NOON + timedelta(hours=number),
+        "version": 1,
+    }
+    return BuildRow(**{**fields, **changes})
+
+
+def attempt_row(job_key, number, attempt=1, position=None, minutes=10, **changes):
+    """One attempt of a job of a build; it waits a minute and runs ``minutes``."""
+    created = NOON + timedelta(hours=number, minutes=20 * (attempt - 1))
+    fields = {
+        "job_id": uuid5(NAMESPACE, f"{job_key} {number} {attempt}"),
+        "build_id": uuid5(NAMESPACE, f"build {number}"),
+        "pipeline": "ci",
+        "build_number": number,
+        "sha": sha_of(position or number),
+        "branch": "main",
+        "group_key": "group",
+        "job_key": job_key,
+        "job_name": job_key,
+        "attempt": attempt,
+        "queue": "gpu",
+        "state": "passed",
+        "exit_status": 0,
+        "created_at": created,
+        "runnable_at": created,
+        "started_at": created + timedelta(minutes=1),
+        "finished_at": created + timedelta(minutes=1 + minutes),
+        "version": 1,
+    }
+    return JobAttemptRow(**{**fields, **changes})
+
+
+def failure_row(attempt, failure_class="test_regression", **changes):
+    fields = {
+        "job_id": attempt.job_id,
+        "failure_class": failure_class,
+        "signature": f"{failure_class} in {attempt.job_key}",
+        "line": "E   assert left == right",
+        "classifier": "rules",
+        "version": 1,
+    }
+    return JobFailureRow(**{**fields, **changes})
 
 
 def batch(batch_id="b1", *rows, **changes):

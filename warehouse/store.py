@@ -33,8 +33,11 @@ from gauntlet.warehouse.tables import ROW_MODELS, TABLES
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
-# What ClickHouse says when a statement is wrong, not the store: syntax, unknown names, arguments.
-_STATEMENT_ERRORS = re.compile(r"Code: (36|42|43|46|47|53|60|62|115|215|456|457)\b")
+# What ClickHouse says when the store is at fault, not the statement: time-outs, limits, network,
+# memory, space, too many parts, a lost keeper.
+_STORE_ERRORS = re.compile(
+    r"Code: (159|160|198|201|202|209|210|225|236|241|242|243|252|279|319|394|439|999)\b"
+)
 # What it says when the rows of an insert are wrong: text, numbers, times, enums, NULLs, types.
 _ROW_ERRORS = re.compile(r"Code: (6|26|27|33|38|41|53|69|70|72|117|130|190|349|376|467|469|691)\b")
 _READS = re.compile(r"\s*(SELECT|WITH|SHOW|DESCRIBE|DESC|EXPLAIN|EXISTS)\b", re.IGNORECASE)
@@ -358,7 +361,7 @@ def _translated(error: Exception, doing: str) -> Exception:
     text = _first_line(error)
     if _DISK_FULL.search(str(error)):
         return InfrastructureError(f"warehouse, {doing}: {text}", hint="free some disk space")
-    if doing == "query" and _STATEMENT_ERRORS.search(text):
+    if doing == "query" and "Code: " in text and not _STORE_ERRORS.search(text):
         return UsageError(f"warehouse, {doing}: {text}")
     return ExternalServiceError(f"warehouse, {doing}: {text}")
 

@@ -12,10 +12,10 @@ SELECT
     arrayReduce('median', before) AS median_before, arrayReduce('median', after) AS median_after,
     arraySort(groupUniqArrayIf(r.config_fp, r.is_before)) AS configs_before,
     arraySort(groupUniqArrayIf(r.config_fp, NOT r.is_before)) AS configs_after,
-    configs_before = configs_after AS comparable
+    toBool(configs_before = configs_after) AS comparable
 FROM
 (
-    SELECT *, (image_digest = {before: String} OR engine_commit = {before: String}) AS is_before
+    SELECT *, (ifNull(image_digest, '') = {before: String} OR ifNull(engine_commit, '') = {before: String}) AS is_before
     FROM repetitions
     WHERE status = 'valid' AND (image_digest IN ({before: String}, {after: String})
         OR engine_commit IN ({before: String}, {after: String}))

@@ -7,7 +7,7 @@ WITH failed AS
         job_id, any(a.queue) AS queue,
         argMax(state, version) AS state, argMax(soft_failed, version) AS soft,
         argMax(signal_reason, version) AS signal_reason,
-        argMax(dateDiff('second', started_at, finished_at), version) / 60 AS minutes
+        argMax(dateDiff('second', started_at, finished_at), version) / 60 AS took_min
     FROM job_attempts AS a
     WHERE created_at > now() - toIntervalDay({days: UInt16}) AND a.state NOT IN ('passed', 'skipped')
         AND finished_at IS NOT NULL AND ({branch: String} = '' OR branch = {branch: String})
@@ -16,8 +16,8 @@ WITH failed AS
 SELECT
     multiIf(f.failure_class != '', f.failure_class, state = 'timed_out', 'timeout', state = 'canceled', 'cancelled',
         signal_reason != '', 'infra_agent', 'unknown') AS cause,
-    count() AS attempts, round(sum(minutes), 1) AS minutes,
-    round(sum(minutes / 60 * p.usd_per_hour), 2) AS cost_usd,
+    count() AS attempts, round(sum(took_min), 1) AS minutes,
+    round(sum(took_min / 60 * p.usd_per_hour), 2) AS cost_usd,
     countIf(p.usd_per_hour IS NULL) AS attempts_without_price
 FROM failed
 LEFT JOIN

@@ -7,7 +7,7 @@ SELECT
     argMax(agents_total, s.at) AS agents_total, argMax(agents_busy, s.at) AS agents_busy,
     argMax(agents_idle, s.at) AS agents_idle, argMax(jobs_waiting, s.at) AS jobs_waiting,
     argMax(jobs_running, s.at) AS jobs_running, argMax(tuple(oldest_wait_s), s.at).1 AS oldest_wait_s,
-    ifNull(jobs_waiting > 0 AND ifNull(agents_idle, 0) = 0 AND oldest_wait_s > {wait_s: Float64}, false) AS congested,
+    toBool(ifNull(jobs_waiting > 0 AND ifNull(agents_idle, 0) = 0 AND oldest_wait_s > {wait_s: Float64}, false)) AS congested,
     quantile(0.5)(s.jobs_waiting) AS usual_waiting, quantile(0.9)(s.jobs_waiting) AS high_waiting
 FROM queue_samples AS s
 WHERE s.at > newest - INTERVAL 7 DAY

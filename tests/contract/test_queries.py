@@ -1,0 +1,395 @@
+"""Named queries against a small history whose answers are known by hand.
+
+Eight commits. ``kernels`` breaks at commit 6 (7 did not run it), ``engine`` is flaky at 4,
+``lora`` lost its machine at 3 and passed when it was retried, ``docs`` only fails softly.
+"""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from factories import (
+    NOON,
+    attempt_row,
+    batch,
+    build_row,
+    commit_row,
+    decision_row,
+    failure_row,
+    metric_row,
+    repetition_row,
+    sample_row,
+    sha_of,
+)
+from stores import embedded_store
+
+from gauntlet.core.clock import utc_now
+from gauntlet.warehouse.named_queries import load_query, query_names
+from gauntlet.warehouse.rollups import roll_up, stale_days
+from gauntlet.warehouse.rows.ci import QueuePriceRow, QueueSampleRow
+from gauntlet.warehouse.rows.ingest import RejectedRow
+from gauntlet.warehouse.rows.measurement import EvalResultRow
+
+# Queries speak of the last days: the history has to be young.
+SHIFT = utc_now().replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=2) - NOON
+
+
+def young(row):
+    """Move a row's times into the last days."""
+    moved = {
+        name: value + SHIFT
+        for name in type(row).model_fields
+        if isinstance(value := getattr(row, name), datetime)
+    }
+    return row.model_copy(update=moved)
+
+
+def attempts():
+    found, failures = [], []
+
+    def failed(key, number, attempt=1, cause="test_regression", **changes):
+        row = attempt_row(key, number, attempt, state="failed", exit_status=1, minutes=6, **changes)
+        found.append(row)
+        failures.append(failure_row(row, cause))
+
+    for number in range(1, 9):
+        found.append(attempt_row("models", number, queue="big"))
+        if number == 4:
+            failed("engine", 4, cause="flaky", retried=True)
+        found.append(attempt_row("engine", number, attempt=2 if number == 4 else 1))
+        if number == 3:
+            failed("lora", 3, cause="infra_machine", retried=True)
+        found.append(attempt_row("lora", number, attempt=2 if number == 3 else 1))
+        if number in {6, 8}:
+            failed("kernels", number)
+        elif number != 7:
+            found.append(attempt_row("kernels", number))
+        found.append(attempt_row("docs", number, state="failed", soft_failed=True))
+    return found, failures
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    with embedded_store(tmp_path_factory.mktemp("queries") / "warehouse") as opened:
+        jobs, failures = attempts()
+        rows = [*jobs, *failures]
+        rows += [commit_row(n) for n in range(1, 9)]
+        rows += [build_row(n, state="failed" if n in {6, 8} else "passed") for n in range(1, 9)]
+        rows += [
+            QueuePriceRow(
+                queue="gpu", vendor="nvidia", usd_per_hour=6.0, valid_from=NOON, version=0
+            )
+        ]
+        samples = [(0, 0, 2, None), (10, 4, 0, 120.0), (20, 9, 0, 1800.0)]
+        rows += [
+            QueueSampleRow(
+                at=NOON + timedelta(minutes=m),
+                queue="gpu",
+                agents_total=4,
+                agents_busy=4 - idle,
+                agents_idle=idle,
+                jobs_waiting=waiting,
+                jobs_running=4 - idle,
+                oldest_wait_s=oldest,
+            )
+            for m, waiting, idle, oldest in samples
+        ]
+        opened.insert(batch("history", *map(young, rows)))
+        _insert_tests(opened, jobs)
+        opened.insert(batch("runs", *map(young, measurements())))
+        roll_up(opened)
+        yield opened
+
+
+def _insert_tests(store, jobs):
+    """One test that fails where its job does, one that always passes, one that is skipped."""
+    store.command(
+        "INSERT INTO tests VALUES (1, 'engine', 't.py::breaks', 't.py', 7),"
+        " (2, 'engine', 't.py::holds', 't.py', 7), (3, 'engine', 't.py::skipped', 't.py', 7)"
+    )
+    values, details = [], []
+    for job in map(young, jobs):
+        bad = job.state == "failed" and not job.soft_failed
+        at = job.started_at.strftime("%Y-%m-%d %H:%M:%S")
+        for test_id, outcome in ((1, "failed" if bad else "passed"), (2, "passed"), (3, "skipped")):
+            values.append(
+                f"({test_id}, '{job.job_id}', 0, '{outcome}', {100 * test_id}, '{job.sha}', 'main',"
+                f" '{job.job_key}', '{job.queue}', '{at}', 7)"
+            )
+        if bad:
+            details.append(f"(1, '{job.job_id}', 0, 'failed', 'no', '', 't.py', 3, '{at}', 7)")
+    store.command(f"INSERT INTO test_results VALUES {', '.join(values)}")
+    store.command(f"INSERT INTO test_details VALUES {', '.join(details)}")
+    days = sorted({young(job).started_at.date() for job in jobs})
+    for day in days:
+        store.command(
+            "INSERT INTO batches"
+            " VALUES ('test_results', {day: Date}, 7, 'tests', 'test', 1, now64(3))",
+            {"day": day},
+        )
+
+
+def measurements():
+    rows = []
+    for night, fp in enumerate(["a", "a", "b"]):
+        for side, value in (("single", 10.0 + night),):
+            key = {"run_id": f"n{night}", "repetition_id": f"n{night}/r", "side": side}
+            start = NOON - timedelta(days=2 - night)
+            rows.append(
+                repetition_row(
+                    **key,
+                    recipe="nightly",
+                    point="c=1",
+                    config_fp=fp,
+                    started_at=start,
+                    ended_at=start,
+                    engine_commit=f"commit{night}",
+                    series_id="s1",
+                )
+            )
+            rows.append(metric_row(**key, value=value, series_id="s1"))
+        if night < 2:
+            key = {"run_id": f"n{night}", "repetition_id": f"n{night}/x", "side": "single"}
+            rows.append(
+                repetition_row(
+                    **key,
+                    recipe="nightly",
+                    point="c=2",
+                    started_at=start,
+                    ended_at=start,
+                    series_id="s2",
+                    engine_commit=f"commit{night}",
+                )
+            )
+    for night in (0, 1):
+        key = {"run_id": f"e{night}", "repetition_id": f"e{night}", "series_id": "e"}
+        start = NOON - timedelta(days=2 - night)
+        rows.append(
+            repetition_row(
+                **key,
+                kind="eval",
+                workload="gsm8k",
+                side="single",
+                started_at=start,
+                ended_at=start,
+            )
+        )
+        rows.append(
+            EvalResultRow(
+                **key,
+                task="gsm8k",
+                harness="lm-eval",
+                harness_version=f"0.{night}",
+                metric="acc",
+                value=0.5 + night / 10,
+                n=2,
+            )
+        )
+        rows.append(sample_row(**key, side="single", item="q1", score=1.0))
+        rows.append(
+            sample_row(**key, side="single", item="q2", score=float(night), answer=str(night))
+        )
+    rows.append(decision_row(run_id="", kind="quarantine", subject="t.py::breaks", outcome="on"))
+    rows.append(
+        RejectedRow(
+            source="junit",
+            origin="f.xml",
+            position="testcase 1",
+            target="test_results",
+            reasons=("time: -1",),
+            raw="<x/>",
+            at=NOON,
+        )
+    )
+    return rows
+
+
+def test_main_s_grid_tells_states_apart(store):
+    grid = {row["position"]: row for row in store.query("main_grid", commits=8)}
+    assert list(grid) == [8, 7, 6, 5, 4, 3, 2, 1]
+    states = ("passed", "failed", "flaky", "infra")
+    counts = {n: tuple(grid[n][state] for state in states) for n in grid}
+    assert counts[8] == (4, 1, 0, 0)
+    assert counts[7] == (4, 0, 0, 0)
+    assert counts[4] == (4, 0, 1, 0)
+    assert counts[3] == (4, 0, 1, 0)
+    assert counts[1] == (5, 0, 0, 0)
+
+
+def test_an_attempt_that_failed_for_its_machine_alone_is_infra(store):
+    alone = young(attempt_row("lora", 9, state="failed", exit_status=-1))
+    store.insert(batch("alone", alone, failure_row(alone, "infra_agent"), young(commit_row(9))))
+    (row,) = store.query("main_grid", commits=1)
+    assert (row["infra"], row["failed"], row["passed"]) == (1, 0, 0)
+
+
+def test_broken_jobs_name_their_first_bad_and_last_good_commit(store):
+    rows = {row["job_key"]: row for row in store.query("job_streaks", commits=8)}
+    broken = rows["kernels"]
+    assert (broken["state"], broken["failures_in_a_row"]) == ("broken", 2)
+    assert (broken["first_bad"], broken["last_good"]) == (sha_of(6), sha_of(5))
+    assert (broken["unknown_between"], broken["flips"]) == (0, 1)
+    assert rows["engine"]["state"] == "flaky"
+    assert rows["engine"]["flaky_commits"] == 1
+    assert set(rows) <= {"kernels", "engine", "lora"}
+
+
+def test_a_job_s_attempts_with_cause_minutes_and_cost(store):
+    rows = store.query("job_history", job_key="engine")
+    at_four = [row for row in rows if row["position"] == 4]
+    assert [(row["attempt"], row["state"], row["failure_class"]) for row in at_four] == [
+        (2, "passed", None),
+        (1, "failed", "flaky"),
+    ]
+    assert at_four[1]["minutes"] == 6
+    assert at_four[1]["cost_usd"] == pytest.approx(0.6)
+
+
+def test_tests_in_trouble(store):
+    (row,) = store.query("tests_in_trouble", days=7)
+    assert (row["nodeid"], row["failed"], row["flaky"]) == ("t.py::breaks", 4, 2)
+    assert row["jobs"] == ["engine", "lora", "kernels"] or set(row["jobs"]) == {
+        "engine",
+        "lora",
+        "kernels",
+    }
+
+
+def test_a_test_s_history_and_streak(store):
+    rows = store.query("test_history", nodeid="t.py::breaks")
+    assert rows[0]["position"] == 8
+    assert {row["message"] for row in rows if row["outcome"] == "failed"} == {"no"}
+    (gpu,) = [r for r in store.query("test_streak", nodeid="t.py::breaks") if r["queue"] == "gpu"]
+    assert (gpu["first_failure_position"], gpu["last_success_position"]) == (3, 8)
+    assert gpu["flaky_commits"] == 4
+
+
+def test_a_queue_is_congested_when_jobs_wait_and_nobody_is_idle(store):
+    (row,) = store.query("queues_now")
+    assert (row["jobs_waiting"], row["oldest_wait_s"], row["congested"]) == (9, 1800.0, True)
+    (row,) = store.query("queues_now", wait_s=3600)
+    assert row["congested"] is False
+    steps = store.query("queue_history", queue="gpu", step_min=10)
+    assert [step["most_waiting"] for step in steps] == [0, 4, 9]
+
+
+def test_longest_jobs_come_from_the_roll_ups(store):
+    rows = store.query("longest_jobs", days=7)
+    assert {row["job_key"] for row in rows} == {"models", "engine", "lora", "kernels", "docs"}
+    models = next(row for row in rows if row["job_key"] == "models")
+    assert (models["attempts"], models["p50_min"], models["change"]) == (8, 10.0, None)
+    trend = store.query("job_trend", job_key="models")
+    assert sum(row["attempts"] for row in trend) == 8
+
+
+def test_what_changed_between_two_builds(store):
+    rows = store.query("build_differences", before=5, after=6)
+    assert [
+        (row["job_key"], row["before"], row["after"], row["newly_failing"]) for row in rows
+    ] == [("kernels", "passed", "failed", 1)]
+    gone = store.query("build_differences", before=6, after=7)
+    assert [(row["job_key"], row["after"], row["fixed"]) for row in gone] == [
+        ("kernels", "not run", 1)
+    ]
+    assert len(store.query("build_jobs", build=4)) == 6
+
+
+def test_a_series_breaks_where_its_configuration_changes(store):
+    rows = [
+        row for row in store.query("series_history", recipe="nightly") if row["series_id"] == "s1"
+    ]
+    assert [(row["value"], row["segment"]) for row in rows] == [(10.0, 1), (11.0, 1), (12.0, 2)]
+
+
+def test_two_builds_are_laid_side_by_side(store):
+    (same,) = store.query("compare_images", before="commit0", after="commit1")
+    assert (same["before"], same["after"], same["comparable"]) == ([10.0], [11.0], True)
+    (other,) = store.query("compare_images", before="commit1", after="commit2")
+    assert other["comparable"] is False
+
+
+def test_scores_over_time_and_the_answers_behind_them(store):
+    rows = store.query("eval_history", task="gsm8k")
+    assert [(row["value"], row["harness_version"]) for row in rows] == [(0.5, "0.0"), (0.6, "0.1")]
+    (changed,) = store.query("eval_disagreements", task="gsm8k", before="e0", after="e1")
+    assert (changed["item_id"], changed["score_before"], changed["score_after"]) == ("q2", 0.0, 1.0)
+    assert (changed["answer_before"], changed["answer_after"]) == ("0", "1")
+
+
+def test_minutes_lost_by_cause_and_costs_by_group(store):
+    rows = {row["cause"]: row for row in store.query("minutes_lost", branch="main")}
+    assert (rows["test_regression"]["attempts"], rows["test_regression"]["minutes"]) == (2, 12.0)
+    assert rows["flaky"]["cost_usd"] == pytest.approx(0.6)
+    # Softly failed attempts have no class; nobody looked.
+    assert rows["unknown"]["attempts"] == 8
+    costs = {row["vendor"]: row for row in store.query("costs")}
+    assert costs["nvidia"]["cost_usd"] > 0
+    assert costs[""]["hours_without_price"] == pytest.approx(8 * 10 / 60, abs=0.06)
+
+
+def test_a_point_that_was_measured_before_is_missing_tonight(store):
+    night = (NOON + SHIFT).date()
+    rows = store.query("missing_points", night=night)
+    assert [(r["workload"], r["point"], r["state"], r["nights_seen"]) for r in rows] == [
+        ("gsm8k", "", "missing", 2),
+        ("random", "c=2", "missing", 2),
+    ]
+
+
+def test_books_and_refusals(store):
+    assert {row["source"] for row in store.query("freshness")} >= {"gauntlet", "test"}
+    (row,) = store.query("refused", days=7)
+    assert (row["reasons"], row["target"]) == (["time: -1"], "test_results")
+    (row,) = store.query("decisions_about", subject="t.py::breaks")
+    assert (row["kind"], row["outcome"]) == ("quarantine", "on")
+
+
+def test_what_pipelines_needs_of_the_past(store):
+    jobs = {row["job_key"]: row["seconds"] for row in store.query("job_durations")}
+    assert jobs["models"] == [600.0] * 8
+    tests = {row["nodeid"]: row["seconds"] for row in store.query("test_durations")}
+    assert tests["t.py::holds"][-1] == pytest.approx(0.2)
+    (last,) = store.query("last_built")
+    assert (last["sha"], last["position"]) == (sha_of(8), 8)
+    (newest,) = store.query("newest_commit", repository="engine")
+    assert newest["position"] >= 8
+
+
+def test_stale_days_are_counted_from_the_rows(store):
+    """The view is right before and after the roll-up, also when rows came in between."""
+
+    def runs():
+        return store.sql("SELECT sum(runs) AS n FROM test_days")[0]["n"]
+
+    before = runs()
+    assert stale_days(store) == [] or {each.target for each in stale_days(store)} == {"job_daily"}
+    day = utc_now().date() - timedelta(days=1)
+    store.command(
+        "INSERT INTO test_results"
+        " VALUES (9, generateUUIDv4(), 0, 'passed', 1, 'x', 'main', 'j', 'q',"
+        " {at: DateTime64(3)}, 99)",
+        {"at": datetime(day.year, day.month, day.day, tzinfo=UTC)},
+    )
+    store.command(
+        "INSERT INTO batches VALUES ('test_results', {day: Date}, 99, 'late', 'test', 1, now64(3))",
+        {"day": day},
+    )
+    assert [each.day for each in stale_days(store) if each.target == "test_daily"] == [day]
+    assert runs() == before + 1
+    roll_up(store)
+    assert stale_days(store) == []
+    assert runs() == before + 1
+
+
+def test_every_query_runs_on_an_empty_answer(store):
+    given = {
+        "run_id": "none", "workload": "none", "job_key": "none", "nodeid": "none", "queue": "none",
+        "before": 0, "after": 0, "build": 0, "recipe": "none", "task": "none",
+        "night": date(2020, 1, 1),
+        "subject": "none", "repository": "none",
+    }  # fmt: skip
+    for name in query_names():
+        query = load_query(name)
+        needed = {p.name: given[p.name] for p in query.parameters if p.default is None}
+        if name in {"compare_images", "eval_disagreements"}:
+            needed |= {"before": "none", "after": "none2"}
+        store.query(name, **needed)
