@@ -9,7 +9,7 @@ from gauntlet.core.errors import ExitCode
 from gauntlet.core.yaml_file import StrictModel
 from gauntlet.harness.simulator.config import SimulatorConfig
 from gauntlet.perf_eval.recipe import Recipe
-from gauntlet.warehouse.records import TABLES
+from gauntlet.warehouse.tables import TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("lockfiles/*.md")])
