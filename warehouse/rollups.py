@@ -60,6 +60,8 @@ def _roll_up_day(store: Store, stale: StaleDay) -> None:
             "batches": stale.batches,
         },
     )
+    if generation >> _RANDOM_BITS == 1:
+        return  # the first of its day: there is no earlier one to remove
     store.command(
         f"DELETE FROM {stale.target} WHERE day = {{day: Date}}"  # noqa: S608
         " AND generation < {generation: UInt32}",

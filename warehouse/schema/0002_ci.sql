@@ -336,24 +336,40 @@ WHERE (day, generation) IN (SELECT day, max(generation) FROM rollup_days WHERE t
     AND day NOT IN (SELECT day FROM stale_rollup_days WHERE target = 'test_daily')
 UNION ALL
 SELECT
-    test_id, day, job_key, queue, on_main,
-    toUInt32(sum(s.runs)) AS runs, toUInt32(sum(s.passed)) AS passed, toUInt32(sum(s.failed)) AS failed,
-    toUInt32(sum(s.skipped)) AS skipped, toUInt32(countIf(s.passed > 0 AND s.failed > 0)) AS flaky,
-    min(s.first_failed) AS first_failed, max(s.last_failed) AS last_failed,
-    sum(s.duration_sum) AS duration_sum, toUInt32(sum(s.duration_n)) AS duration_n,
-    max(s.duration_max) AS duration_max
+    r.test_id AS test_id, r.day AS day, r.job_key AS job_key, r.queue AS queue, r.on_main AS on_main, r.runs AS runs,
+    r.passed AS passed, r.failed AS failed, r.skipped AS skipped, toUInt32(f.flaky) AS flaky,
+    r.first_failed AS first_failed, r.last_failed AS last_failed, r.duration_sum AS duration_sum,
+    r.duration_n AS duration_n, r.duration_max AS duration_max
 FROM
 (
     SELECT
-        test_id, toDate(started_at) AS day, job_key, queue, branch IN ('main', 'master') AS on_main, sha,
-        count() AS runs, countIf(outcome IN ('passed', 'xfailed')) AS passed,
-        countIf(outcome IN ('failed', 'error')) AS failed, countIf(outcome = 'skipped') AS skipped,
+        test_id, toDate(started_at) AS day, job_key, queue, branch IN ('main', 'master') AS on_main,
+        toUInt32(count()) AS runs, toUInt32(countIf(outcome IN ('passed', 'xfailed'))) AS passed,
+        toUInt32(countIf(outcome IN ('failed', 'error'))) AS failed, toUInt32(countIf(outcome = 'skipped')) AS skipped,
         min(if(outcome IN ('failed', 'error'), started_at, NULL)) AS first_failed,
         max(if(outcome IN ('failed', 'error'), started_at, NULL)) AS last_failed,
-        sum(toFloat64(ifNull(duration_ms, 0))) AS duration_sum, count(duration_ms) AS duration_n,
+        sum(toFloat64(ifNull(duration_ms, 0))) AS duration_sum, toUInt32(count(duration_ms)) AS duration_n,
         max(duration_ms) AS duration_max
     FROM test_results
     WHERE toDate(started_at) IN (SELECT day FROM stale_rollup_days WHERE target = 'test_daily')
-    GROUP BY test_id, day, job_key, queue, on_main, sha
-) AS s
-GROUP BY test_id, day, job_key, queue, on_main;
+    GROUP BY test_id, day, job_key, queue, on_main
+) AS r
+LEFT JOIN
+(
+    SELECT test_id, day, job_key, queue, on_main, count() AS flaky
+    FROM
+    (
+        SELECT test_id, toDate(started_at) AS day, job_key, queue, branch IN ('main', 'master') AS on_main, sha
+        FROM test_results
+        WHERE toDate(started_at) IN (SELECT day FROM stale_rollup_days WHERE target = 'test_daily') AND test_id IN
+        (
+            SELECT test_id FROM test_results
+            WHERE toDate(started_at) IN (SELECT day FROM stale_rollup_days WHERE target = 'test_daily')
+                AND outcome IN ('failed', 'error')
+        )
+        GROUP BY test_id, day, job_key, queue, on_main, sha
+        HAVING countIf(outcome IN ('passed', 'xfailed')) > 0 AND countIf(outcome IN ('failed', 'error')) > 0
+    )
+    GROUP BY test_id, day, job_key, queue, on_main
+) AS f ON r.test_id = f.test_id AND r.day = f.day AND r.job_key = f.job_key AND r.queue = f.queue
+    AND r.on_main = f.on_main;

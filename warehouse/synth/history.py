@@ -97,13 +97,18 @@ def make_history(
     watch = Stopwatch()
     rows: dict[str, int] = {}
     skipped = 0
+    resuming = True
     for each in plan_history(request):
         if store.knows(each.table, each.day, each.batch_id):
             skipped += 1
             continue
         days = () if each.day == NO_DAY else (each.day,)
-        store.forget(each.table, [batch_number(each.batch_id)], days)
-        store.command(each.statement, {"batch": batch_number(each.batch_id)})
+        number = batch_number(each.batch_id)
+        if resuming and store.batch_counts(each.table, [number], days):
+            # A run that was killed died in the first statement that the ledger lacks.
+            store.forget(each.table, [number], days)
+        resuming = False
+        store.command(each.statement, {"batch": number})
         count = store.note_statement(each.table, each.day, each.batch_id, source="synth")
         rows[each.table] = rows.get(each.table, 0) + count
         progress(each.day, sum(rows.values()))
