@@ -7,10 +7,13 @@ from pathlib import Path
 from gauntlet.core.errors import InfrastructureError
 
 
-def write_atomic(path: Path, data: str | bytes, *, fsync: bool = False) -> Path:
+def write_atomic(
+    path: Path, data: str | bytes, *, fsync: bool = False, mode: int | None = None
+) -> Path:
     """Write a file so that a reader, or a crash, never sees half of it.
 
-    What is there and is no regular file (``/dev/null``, a pipe) is written to, not replaced.
+    ``mode`` are its permissions; where none are given the umask decides. What is there and is no
+    regular file (``/dev/null``, a pipe) is written to, not replaced.
     Raises InfrastructureError where the disk or the permissions refuse.
     """
     raw = data.encode() if isinstance(data, str) else data
@@ -23,7 +26,7 @@ def write_atomic(path: Path, data: str | bytes, *, fsync: bool = False) -> Path:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(descriptor, "wb") as stream:
             # mkstemp makes the file private; what is written here is as public as any other.
-            os.fchmod(stream.fileno(), 0o666 & ~_umask())
+            os.fchmod(stream.fileno(), 0o666 & ~_umask() if mode is None else mode)
             stream.write(raw)
             stream.flush()
             if fsync:

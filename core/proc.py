@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -249,6 +250,33 @@ class Service(Scoped):
                 return _tail(stream.read().decode(errors="replace"), lines)
         except OSError:
             return ""
+
+
+def start_detached(argv: Sequence[str], *, log: Path) -> "subprocess.Popen[bytes]":
+    """Start a program that outlives us, in a session of its own, with no input and no output.
+
+    Its standard error is appended to ``log``. Whoever starts it waits for it, or lets
+    :func:`reap_later` do so. Raises InfrastructureError where it or its log cannot be opened.
+    """
+    _LOGGER.info("+ %s &", shlex.join(argv))
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as stream:
+            return subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stream,
+                start_new_session=True,
+            )
+    except OSError as error:
+        msg = f"cannot run {argv[0]} with its errors in {log}: {error.strerror}"
+        raise InfrastructureError(msg) from error
+
+
+def reap_later(process: "subprocess.Popen[bytes]") -> None:
+    """Take note of the end of a program whenever it comes, so that no zombie is left."""
+    threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
 
 
 @contextlib.contextmanager

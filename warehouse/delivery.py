@@ -1,76 +1,79 @@
 """Deliver batches: to the spool, which cannot lose them, and from there to the store."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gauntlet.core.errors import GauntletError
+from gauntlet.core.scoped import Scoped
 from gauntlet.warehouse.batch import Batch
 from gauntlet.warehouse.location import spool_folder
-from gauntlet.warehouse.shipping import Shipped, ship
+from gauntlet.warehouse.shipping import ship
 from gauntlet.warehouse.spool import Spool
-from gauntlet.warehouse.store import open_store
+from gauntlet.warehouse.store import Store, open_store
 
 
 @dataclass(slots=True)
 class Receipt:
-    """What became of what was handed in; complete once the delivery is closed.
+    """What became of what was handed in, after any number of shipments.
 
-    ``spooled`` are rows that are safe on disk and not in the store yet.
+    ``stopped`` is why the last one ended early; ``spooled`` are rows that are safe on disk then,
+    and not in the store yet.
     """
 
-    handed_in: int = 0
-    rejected: int = 0
-    shipped: Shipped = field(default_factory=Shipped)
+    batches: int = 0
+    stored: Counter[str] = field(default_factory=Counter)
+    duplicates: int = 0
+    quarantined: list[str] = field(default_factory=list)
     spooled: int = 0
+    stopped: GauntletError | None = None
 
 
-class Delivery:
-    """Takes batches and keeps them safe at once; ships when closed."""
+class Delivery(Scoped):
+    """Takes batches and keeps them safe at once; ships when asked."""
 
     def __init__(self, location: str) -> None:
         self._location = location
-        self._spool = Spool(spool_folder(location))
+        self._store: Store | None = None
+        self.spool = Spool(spool_folder(location))
         self.receipt = Receipt()
 
     def __call__(self, *batches: Batch) -> None:
         """Keep batches as one parcel. Raises InfrastructureError where the disk refuses."""
-        self._spool.add(*batches)
-        for batch in batches:
-            rejected = batch.table_rows().get("rejected_rows", 0)
-            self.receipt.handed_in += batch.rows - rejected
-            self.receipt.rejected += rejected
+        self.spool.add(*batches)
 
     def ship(self, *, wait_s: float = 30.0) -> Receipt:
         """Ship what waits, of this delivery or of earlier ones; never raises for the store."""
         receipt = self.receipt
         try:
-            with open_store(self._location, wait_s=wait_s) as store:
-                receipt.shipped = ship(self._spool, store)
+            if self._store is None:
+                self._store = open_store(self._location, wait_s=wait_s)
+            shipped = ship(self.spool, self._store)
         except GauntletError as error:
-            receipt.shipped = Shipped(waiting=len(self._spool.pending()), stopped=error)
-        if receipt.shipped.stopped is not None:
-            receipt.spooled = self._spool.rows()
+            receipt.stopped = error
+        else:
+            receipt.stopped = shipped.stopped
+            receipt.batches += shipped.batches
+            receipt.stored.update(shipped.stored)
+            receipt.duplicates += shipped.duplicates
+            receipt.quarantined.extend(shipped.quarantined)
+        receipt.spooled = self.spool.rows() if receipt.stopped is not None else 0
         return receipt
+
+    def close(self) -> None:
+        """Close the connection to the store, if there is one."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
 
 def deliver(location: str, batches: Iterable[Batch]) -> Receipt:
     """Keep batches and ship them. Raises what the store refused with; they stay spooled then."""
-    delivery = Delivery(location)
-    for batch in batches:
-        delivery(batch)
-    receipt = delivery.ship()
-    if receipt.shipped.stopped is not None:
-        receipt.shipped.stopped.add_note("everything is safe in the spool: gauntlet ingest replay")
-        raise receipt.shipped.stopped
+    with Delivery(location) as delivery:
+        for batch in batches:
+            delivery(batch)
+        receipt = delivery.ship()
+    if receipt.stopped is not None:
+        receipt.stopped.add_note("everything is safe in the spool: gauntlet ingest replay")
+        raise receipt.stopped
     return receipt
-
-
-@contextmanager
-def open_delivery(location: str) -> Iterator[Delivery]:
-    """Collect batches; what was kept is shipped at the end, also after an error."""
-    delivery = Delivery(location)
-    try:
-        yield delivery
-    finally:
-        delivery.ship()

@@ -41,6 +41,7 @@ _STORE_ERRORS = re.compile(
 # What it says when the rows of an insert are wrong: text, numbers, times, enums, NULLs, types.
 _ROW_ERRORS = re.compile(r"Code: (6|26|27|33|38|41|53|69|70|72|117|130|190|349|376|467|469|691)\b")
 _READS = re.compile(r"\s*(SELECT|WITH|SHOW|DESCRIBE|DESC|EXPLAIN|EXISTS)\b", re.IGNORECASE)
+_AROUND = re.compile(r"^Received ClickHouse exception.*?(?=Code: )|\s*\(for url [^)]*\)$")
 _DISK_FULL = re.compile(r"NOT_ENOUGH_SPACE|No space left", re.IGNORECASE)
 _LEDGER = """CREATE TABLE IF NOT EXISTS schema_migrations
 (number UInt32, name String, reads_from UInt32, applied_at DateTime64(3, 'UTC'))
@@ -353,8 +354,10 @@ def _aware(value: object) -> object:
 
 
 def _first_line(error: Exception) -> str:
+    """What the engine said, without what the client puts around it."""
     text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+    line = text.splitlines()[0] if text else type(error).__name__
+    return _AROUND.sub("", line)
 
 
 def _translated(error: Exception, doing: str) -> Exception:
@@ -380,10 +383,11 @@ def open_store(location: str, *, wait_s: float = 30.0, migrate: bool = True) -> 
         url, cluster = split_cluster(location)
         store = Store(_connect(url), location, cluster=cluster)
         return _migrated(store) if migrate else store
-    from gauntlet.warehouse.server.launch import connect, find_or_start
+    from gauntlet.warehouse.server.endpoint import connect
+    from gauntlet.warehouse.server.launch import find_or_start
 
-    endpoint = find_or_start(Path(location).resolve(), wait_s=wait_s)
-    store = Store(connect(endpoint), location)
+    endpoint = find_or_start(Path(location), wait_s=wait_s)
+    store = Store(connect(endpoint, CLIENT_SETTINGS), location)
     return _migrated(store) if migrate else store
 
 

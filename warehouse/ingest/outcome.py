@@ -10,7 +10,7 @@ import click
 
 from gauntlet.core.errors import InvalidMeasurementError, UsageError
 from gauntlet.warehouse.batch import Batch
-from gauntlet.warehouse.delivery import Delivery
+from gauntlet.warehouse.delivery import Delivery, Receipt
 from gauntlet.warehouse.location import warehouse_option
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -105,23 +105,20 @@ class Ingest:
 
     def finish(self) -> None:
         """Ship, tell, and raise what the exit code should say."""
-        quarantined: tuple[str, ...] = ()
-        duplicates = spooled = 0
-        stopped = None
+        receipt = Receipt()
         if self.delivery is not None:
-            receipt = self.delivery.ship()
-            quarantined = receipt.shipped.quarantined
-            duplicates = receipt.shipped.duplicates
-            spooled, stopped = receipt.spooled, receipt.shipped.stopped
-            if stopped is not None:
-                self.reasons.append(f"the store: {stopped.message}")
+            with self.delivery:
+                receipt = self.delivery.ship()
+        duplicates, spooled, stopped = receipt.duplicates, receipt.spooled, receipt.stopped
+        if stopped is not None:
+            self.reasons.append(f"the store: {stopped.message}")
         accepted = max(0, self.accepted - duplicates) if not spooled else self.accepted
         report = {
             "accepted": accepted,
             "rejected": self.rejected,
             "duplicates": duplicates,
             "spooled": spooled,
-            "quarantined": list(quarantined),
+            "quarantined": receipt.quarantined,
             "reasons": self.reasons,
             "dry_run": self.target.dry_run,
         }
@@ -132,7 +129,7 @@ class Ingest:
         if stopped is not None:
             stopped.hint = "nothing is lost: gauntlet ingest replay ships it later"
             raise stopped
-        if self.rejected or quarantined:
+        if self.rejected or receipt.quarantined:
             refused = f"{self.rejected} refused" if self.rejected else "the store refused a batch"
             raise InvalidMeasurementError(refused, hint="see gauntlet ingest status")
 

@@ -1,6 +1,7 @@
 """``gauntlet warehouse synth``."""
 
 import json
+import sys
 from datetime import date, datetime
 
 import click
@@ -33,6 +34,7 @@ def synth(
     from datetime import timedelta
 
     from gauntlet.core.clock import utc_now
+    from gauntlet.warehouse.batch import NO_DAY
     from gauntlet.warehouse.store import open_store
     from gauntlet.warehouse.synth.history import SynthRequest, make_history, plan_history
 
@@ -45,13 +47,14 @@ def synth(
     shown: list[date] = []
 
     def progress(day: date, rows: int) -> None:
-        if not shown or shown[-1] != day:
+        if sys.stderr.isatty() and day != NO_DAY and (not shown or shown[-1] != day):
             shown.append(day)
             click.echo(f"\r{day}: {rows:,} rows", err=True, nl=False)
 
     with open_store(location) as store:
         made = make_history(store, request, progress)
-    click.echo("", err=True)
+    if shown:
+        click.echo("", err=True)
     report = {
         "rows": made.rows,
         "seconds": round(made.seconds, 1),

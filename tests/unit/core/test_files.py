@@ -15,6 +15,11 @@ def test_a_file_is_whole_and_as_public_as_any_other(tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_private_file_is_private(tmp_path):
+    path = write_atomic(tmp_path / "key", "text", mode=0o600)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
 def test_what_is_no_regular_file_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
