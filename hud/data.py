@@ -1,8 +1,4 @@
-"""What a page needs, read in one visit to the warehouse and then held as plain frames.
-
-The store is closed again before anything is drawn: an embedded warehouse admits one process at a
-time, and a page that stays open must not keep a measurement out.
-"""
+"""What a page needs, read in one visit to the warehouse and then held as plain frames."""
 
 import json
 from collections.abc import Sequence
@@ -33,13 +29,13 @@ class RunPage:
 
 
 def load_runs(location: str) -> list[dict[str, Any]]:
-    """All runs, newest first. Raises InfrastructureError where the store stays locked."""
+    """All runs, newest first. Raises InfrastructureError where the store cannot be opened."""
     with open_store(location) as store:
         return store.query("runs", limit=_RUNS_SHOWN)
 
 
 def load_run(location: str, run: dict[str, Any]) -> RunPage:
-    """Everything about one run. Raises InfrastructureError where the store stays locked."""
+    """Everything about one run. Raises InfrastructureError where the store cannot be opened."""
     run_id = run["run_id"]
     with open_store(location) as store:
         decisions = store.query("run_decisions", run_id=run_id)

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from stores import stop_server
 
 _TESTS = Path(__file__).parent
 
@@ -38,3 +39,12 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no shared inputs in {folder}; set GAUNTLET_SHARED to their folder")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def end_servers(request):
+    """End the warehouse servers that a test started in its own folder; they would linger."""
+    yield
+    folder = request.node.funcargs.get("tmp_path") if hasattr(request.node, "funcargs") else None
+    for state in folder.rglob("*.server.json") if folder else ():
+        stop_server(state.with_name(state.name.removesuffix(".server.json")))

@@ -38,10 +38,9 @@ def store(request, tmp_path_factory):
             yield opened
         return
     with served_folder(folder) as location:
-        if request.param == "url":
-            served = find_or_start(folder)
-            location = f"http://default:{served.token}@127.0.0.1:{served.port}/default"
-        with open_store(location) as opened:
+        served = find_or_start(folder)
+        url = f"http://default:{served.token}@127.0.0.1:{served.port}/default"
+        with open_store(location if request.param == "folder" else url) as opened:
             yield opened
 
 
