@@ -8,6 +8,7 @@ from gauntlet.core.errors import GauntletError
 from gauntlet.core.scoped import Scoped
 from gauntlet.warehouse.batch import Batch
 from gauntlet.warehouse.location import spool_folder
+from gauntlet.warehouse.rollups import roll_up
 from gauntlet.warehouse.shipping import ship
 from gauntlet.warehouse.spool import Spool
 from gauntlet.warehouse.store import Store, open_store
@@ -59,6 +60,15 @@ class Delivery(Scoped):
             receipt.quarantined.extend(shipped.quarantined)
         receipt.spooled = self.spool.rows() if receipt.stopped is not None else 0
         return receipt
+
+    def roll_up(self) -> None:
+        """Compute the days that changed, where the store could be reached."""
+        if self._store is None or self.receipt.stopped is not None:
+            return
+        try:
+            roll_up(self._store)
+        except GauntletError as error:
+            self.receipt.stopped = error
 
     def close(self) -> None:
         """Close the connection to the store, if there is one."""

@@ -6,14 +6,22 @@ from pathlib import Path
 MARK = "GAUNTLET_TEST_MARK"
 
 
+_SERVER = b"warehouse\0serve\0"
+
+
 def marked(mark: str) -> list[int]:
-    """Process ids whose environment carries the mark; zombies have none and do not count."""
+    """Process ids whose environment carries the mark; zombies have none and do not count.
+
+    Servers of warehouses stay for a while on purpose, and do not count either.
+    """
     wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                if wanted not in (entry / "environ").read_bytes().split(b"\0"):
+                    continue
+                if _SERVER not in (entry / "cmdline").read_bytes():
                     found.append(int(entry.name))
             except (FileNotFoundError, ProcessLookupError, PermissionError):
                 continue

@@ -13,12 +13,12 @@ COMMANDS = {
     "lm-eval": (f"{_HERE}.evals_command", "lm_eval", "Scores and samples of lm-eval."),
     "bfcl": (f"{_HERE}.evals_command", "bfcl", "Scores and samples of bfcl-eval."),
     "buildkite": (
-        "gauntlet.warehouse.buildkite.command",
+        "gauntlet.warehouse.buildkite.buildkite_command",
         "buildkite",
         "Builds, jobs and queues from Buildkite.",
     ),
     "webhook": (
-        "gauntlet.warehouse.buildkite.command",
+        "gauntlet.warehouse.buildkite.buildkite_command",
         "webhook",
         "Listen to Buildkite's webhooks.",
     ),

@@ -1,7 +1,8 @@
 """How every ingest command takes its options, and how it tells what became of the rows."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -103,12 +104,35 @@ class Ingest:
             self.accepted -= 1
             self.reasons.extend(f"{path}: {reason}" for reason in reasons)
 
-    def finish(self) -> None:
-        """Ship, tell, and raise what the exit code should say."""
+    @contextmanager
+    def shipped_anyway(self) -> Iterator[None]:
+        """Where reading the source ends in an error, ship what came before; then let it pass."""
+        try:
+            yield
+        except BaseException:
+            if self.delivery is not None:
+                with self.delivery:
+                    self.delivery.ship()
+            raise
+
+    def finish(
+        self,
+        *,
+        details: Mapping[str, object] | None = None,
+        lines: Sequence[str] = (),
+        roll_up: bool = False,
+    ) -> None:
+        """Ship, tell, and raise what the exit code should say.
+
+        ``details`` join the JSON, ``lines`` stand before the counts; ``roll_up`` computes the days
+        that changed.
+        """
         receipt = Receipt()
         if self.delivery is not None:
             with self.delivery:
                 receipt = self.delivery.ship()
+                if roll_up:
+                    self.delivery.roll_up()
         duplicates, spooled, stopped = receipt.duplicates, receipt.spooled, receipt.stopped
         if stopped is not None:
             self.reasons.append(f"the store: {stopped.message}")
@@ -123,8 +147,10 @@ class Ingest:
             "dry_run": self.target.dry_run,
         }
         if self.target.as_json:
-            click.echo(json.dumps(report))
+            click.echo(json.dumps({**report, **(details or {})}))
         else:
+            for line in lines:
+                click.echo(line)
             _tell(report, self.reasons)
         if stopped is not None:
             stopped.hint = "nothing is lost: gauntlet ingest replay ships it later"

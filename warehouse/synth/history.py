@@ -13,8 +13,8 @@ from gauntlet.warehouse.synth import sql, sql_perf
 from gauntlet.warehouse.synth.shape import Shape, draw_shape, scale_named
 
 _EPOCH = date(1970, 1, 1)
-# Raw test results and full-rate queue samples are as young as the retention keeps them.
-_RAW_DAYS = 30
+# Raw test results are as young as the retention keeps them whole: 30 days, and today is one.
+_RAW_DAYS = 29
 _EVAL_SAMPLE_DAYS = 14
 _COARSE_STEP_S = 600
 

@@ -1,0 +1,82 @@
+"""Buildkite's REST API, and the metrics of its agents, behind the ports."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from urllib.parse import parse_qsl, quote
+
+from gauntlet.core.errors import ExternalServiceError
+from gauntlet.warehouse.buildkite.api import BuildPage, BuildQuery, Pipeline
+from gauntlet.warehouse.buildkite.transport import NotFoundError, Transport
+
+API_URL = "https://api.buildkite.com/v2/"
+AGENT_URL = "https://agent.buildkite.com/v3/"
+MAX_PER_PAGE = 100
+# A build of a thousand jobs is about 2.5 MB of JSON, and one page at a time is held.
+DEFAULT_PER_PAGE = 10
+
+_ALL_ATTEMPTS = ("include_retried_jobs", "true")
+
+
+class HttpBuildkite:
+    """Builds over REST."""
+
+    def __init__(self, transport: Transport, *, per_page: int = DEFAULT_PER_PAGE) -> None:
+        """Ask over ``transport``; ``per_page`` is 1 to 100 builds."""
+        self._transport = transport
+        self._per_page = min(max(per_page, 1), MAX_PER_PAGE)
+
+    def builds(self, pipeline: Pipeline, query: BuildQuery) -> Iterator[BuildPage]:
+        """List builds, newest first, page by page."""
+        parameters = [*_parameters(query), _ALL_ATTEMPTS, ("per_page", str(self._per_page))]
+        while True:
+            answer = self._transport.get(_builds_path(pipeline), parameters)
+            if not isinstance(answer.value, list):
+                found = type(answer.value).__name__
+                msg = f"{answer.address}: expected a list of builds, found {found}"
+                raise ExternalServiceError(msg, hint="is this the address of Buildkite's API?")
+            yield BuildPage(
+                address=answer.address,
+                builds=tuple(answer.value),
+                is_last=answer.next_query is None,
+            )
+            if answer.next_query is None:
+                return
+            parameters = parse_qsl(answer.next_query)
+
+    def build(self, pipeline: Pipeline, number: int) -> object | None:
+        """One build with every attempt of its jobs; None where there is none (any more)."""
+        try:
+            answer = self._transport.get(f"{_builds_path(pipeline)}/{number}", [_ALL_ATTEMPTS])
+        except NotFoundError:
+            return None
+        return answer.value
+
+
+class HttpAgentMetrics:
+    """The state of the queues that an agent token may see; the token is not one of REST."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def read(self) -> object:
+        """Return the metrics as Buildkite gave them."""
+        return self._transport.get("metrics").value
+
+
+def _builds_path(pipeline: Pipeline) -> str:
+    organization, slug = quote(pipeline.organization, safe=""), quote(pipeline.slug, safe="")
+    return f"organizations/{organization}/pipelines/{slug}/builds"
+
+
+def _parameters(query: BuildQuery) -> list[tuple[str, str]]:
+    times = {
+        "created_from": query.created_from,
+        "created_to": query.created_to,
+        "finished_from": query.finished_from,
+    }
+    found = [(name, _written(value)) for name, value in times.items() if value is not None]
+    return found + [("state[]", state) for state in query.states]
+
+
+def _written(instant: datetime) -> str:
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"

@@ -1,0 +1,234 @@
+"""Requests to Buildkite: the one place that waits, retries and gives up.
+
+Bounded in every way: requests a minute, time and bytes of an answer, tries of a request, time of
+all requests together.
+"""
+
+import json
+import logging
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import httpx
+
+from gauntlet import __version__
+from gauntlet.core.errors import ExternalServiceError, UsageError
+from gauntlet.core.scoped import Scoped
+from gauntlet.warehouse.buildkite.limits import RateLimiter, Ticker
+
+_LOGGER = logging.getLogger(__name__)
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_SAID = 200
+# A service that says "wait" for longer than its own window is not believed.
+_LONGEST_WAIT_S = 120.0
+
+Parameters = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long and how often to try; times in seconds."""
+
+    tries: int = 6
+    first_pause_s: float = 0.5
+    longest_pause_s: float = 30.0
+    request_s: float = 60.0
+    total_s: float = 3600.0
+    answer_bytes: int = 128 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A good answer: its JSON, the address asked, and the query of the next page, if any."""
+
+    value: object
+    address: str
+    next_query: str | None
+
+
+class NotFoundError(UsageError):
+    """There is nothing at this address, or we may not know of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failure:
+    """What went wrong with one try; ``wait_s`` where the service says how long to wait."""
+
+    reason: str
+    wait_s: float | None = None
+
+
+class Transport(Scoped):
+    """GET requests for JSON from one service, with one token."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        authorization: str,
+        limiter: RateLimiter | None = None,
+        patience: Patience | None = None,
+        ticker: Ticker | None = None,
+        jitter: random.Random | None = None,
+    ) -> None:
+        """Ask the service at ``url``; ``authorization`` is the whole header, and never shown.
+
+        The time for all requests together starts now. Raises UsageError for what is no URL.
+        """
+        self._ticker = ticker or Ticker()
+        self._limiter = limiter or RateLimiter(ticker=self._ticker)
+        self._patience = patience or Patience()
+        # It spreads retries and guards nothing.
+        self._jitter = jitter or random.Random()  # noqa: S311
+        self._deadline = self._ticker.monotonic() + self._patience.total_s
+        self.requests = 0
+        host = _host(url)
+        self._client = httpx.Client(
+            base_url=url,
+            headers={
+                "Authorization": authorization,
+                "Accept": "application/json",
+                "User-Agent": f"gauntlet/{__version__}",
+            },
+            timeout=self._patience.request_s,
+            follow_redirects=False,
+            trust_env=host not in _LOOPBACK,
+        )
+
+    def close(self) -> None:
+        """Close connections. Safe to call again."""
+        self._client.close()
+
+    def get(self, path: str, parameters: Parameters = ()) -> Answer:
+        """Ask until there is a good answer.
+
+        Tries again, later each time, after 429, 5xx, timeouts, broken connections and answers
+        that are no JSON. Raises ExternalServiceError when tries or time run out and for every
+        other refusal, UsageError where the token is not good enough, NotFoundError for 404.
+        """
+        address = str(self._client.base_url.join(path.lstrip("/")))
+        failure = _Failure(reason="it was never asked")
+        for number in range(self._patience.tries):
+            if number:
+                pause = self._pause_s(number, failure)
+                _LOGGER.info("%s: %s; again in %.1f s", address, failure.reason, pause)
+                self._sleep(pause, address, failure.reason)
+            self._sleep(self._limiter.wait_s(), address, "the rate limit is used up")
+            self._limiter.count()
+            self.requests += 1
+            outcome = self._try(path, parameters, address)
+            if isinstance(outcome, Answer):
+                return outcome
+            failure = outcome
+        msg = f"{address}: {failure.reason} ({self._patience.tries} tries)"
+        raise ExternalServiceError(msg, hint="run it again later: it continues where it stopped")
+
+    def _try(self, path: str, parameters: Parameters, address: str) -> Answer | _Failure:
+        started = self._ticker.monotonic()
+        try:
+            with self._client.stream("GET", path, params=list(parameters)) as response:
+                body = self._read(response, started)
+                self._heed(response)
+        except httpx.TransportError as error:
+            return _Failure(reason=f"{type(error).__name__}: {error}".rstrip(": "))
+        if isinstance(body, _Failure):
+            return body
+        if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
+            wait_s = _seconds(response, "Retry-After") or _seconds(response, "RateLimit-Reset")
+            return _Failure(reason="429: too many requests", wait_s=wait_s)
+        if response.is_server_error:
+            return _Failure(reason=_said(response, body))
+        if not response.is_success:
+            _refuse(response, body, address)
+        try:
+            value = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            return _Failure(reason=f"the answer is no JSON: {error}")
+        return Answer(value=value, address=address, next_query=_next_query(response))
+
+    def _read(self, response: httpx.Response, started: float) -> bytes | _Failure:
+        """Read a body whose size and time are bounded, however slowly it drips."""
+        data = bytearray()
+        for chunk in response.iter_bytes():
+            data += chunk
+            if len(data) > self._patience.answer_bytes:
+                msg = (
+                    f"{response.url}: the answer is larger than {self._patience.answer_bytes} bytes"
+                )
+                raise ExternalServiceError(msg, hint="ask for fewer builds a page")
+            if self._ticker.monotonic() - started > self._patience.request_s:
+                return _Failure(reason=f"no whole answer in {self._patience.request_s:g} s")
+        return bytes(data)
+
+    def _heed(self, response: httpx.Response) -> None:
+        """Stop asking for as long as the service says that its window is used up."""
+        if response.headers.get("RateLimit-Remaining") == "0":
+            self._limiter.close_for(_seconds(response, "RateLimit-Reset") or 1.0)
+
+    def _pause_s(self, number: int, failure: _Failure) -> float:
+        if failure.wait_s is not None:
+            return failure.wait_s
+        pause = self._patience.first_pause_s * 2.0 ** (number - 1)
+        return min(pause, self._patience.longest_pause_s) * self._jitter.uniform(0.5, 1.0)
+
+    def _sleep(self, seconds: float, address: str, reason: str) -> None:
+        """Wait, unless the time for all requests would be over before that."""
+        if self._ticker.monotonic() + seconds > self._deadline:
+            msg = f"{address}: gave up after {self._patience.total_s:g} s: {reason}"
+            raise ExternalServiceError(msg, hint="run it again: it continues where it stopped")
+        if seconds > 0:
+            self._ticker.sleep(seconds)
+
+
+def _host(url: str) -> str:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise UsageError(f"{url!r} is no URL: {error}") from error
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise UsageError(f"{url!r} is no URL of a service", hint="it starts with https://")
+    return parsed.host
+
+
+def _refuse(response: httpx.Response, body: bytes, address: str) -> NoReturn:
+    msg = f"{address}: {_said(response, body)}"
+    match response.status_code:
+        case httpx.codes.UNAUTHORIZED:
+            raise UsageError(msg, hint="the token is not valid (any more): make a new one")
+        case httpx.codes.FORBIDDEN:
+            hint = "the token needs the scope read_builds, and access to the organisation"
+            raise UsageError(msg, hint=hint)
+        case httpx.codes.NOT_FOUND:
+            hint = "check the slugs of organisation and pipeline, and what the token may see"
+            raise NotFoundError(msg, hint=hint)
+        case _:
+            raise ExternalServiceError(msg, hint="is this the address of Buildkite's API?")
+
+
+def _said(response: httpx.Response, body: bytes) -> str:
+    """The status, and what the service says of it."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        value = None
+    said = value.get("message") if isinstance(value, Mapping) else None
+    phrase = said if isinstance(said, str) and said else response.reason_phrase
+    return f"{response.status_code} {phrase}"[:_SAID]
+
+
+def _seconds(response: httpx.Response, header: str) -> float | None:
+    """A number of seconds in a header; None where there is none that can be meant."""
+    value = response.headers.get(header, "")
+    return min(float(value), _LONGEST_WAIT_S) if value.isdecimal() else None
+
+
+def _next_query(response: httpx.Response) -> str | None:
+    """The query of the next page.
+
+    No more of the link is used: a token goes to the address that it was given for, and a proxy
+    stays in between.
+    """
+    link = response.links.get("next", {}).get("url")
+    return httpx.URL(link).query.decode() if link else None
