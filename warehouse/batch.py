@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from gauntlet.core.clock import utc_now
 from gauntlet.core.yaml_file import StrictModel
 from gauntlet.warehouse.rows.base import Row, UtcTime
-from gauntlet.warehouse.tables import TABLES
+from gauntlet.warehouse.tables import SIDE_TABLES, TABLES
 
 NO_DAY = date(1970, 1, 1)
 PayloadFormat = Literal["JSONEachRow", "RowBinary"]
@@ -116,6 +116,11 @@ class Batch:
     def rows(self) -> int:
         """Rows of all tables together."""
         return sum(section.rows for section in self.sections)
+
+    @property
+    def told_rows(self) -> int:
+        """Rows that people count: without names, details and refusals."""
+        return sum(section.rows for section in self.sections if section.table not in SIDE_TABLES)
 
     def table_rows(self) -> Mapping[str, int]:
         """Rows by table."""

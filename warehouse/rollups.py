@@ -29,7 +29,8 @@ class StaleDay:
 def stale_days(store: Store) -> list[StaleDay]:
     """Days to compute, oldest first."""
     rows = store.sql(
-        "SELECT target, day, batches, generation FROM stale_rollup_days ORDER BY day, target"
+        "SELECT * FROM (SELECT * FROM stale_test_days UNION ALL SELECT * FROM stale_job_days)"
+        " ORDER BY day, target"
     )
     return [StaleDay(**row) for row in rows]
 

@@ -106,7 +106,8 @@ def _ship_parcel(spool: Spool, parcel: Parcel, store: Store, totals: _Totals) ->
     except ValueError as error:
         totals.quarantined.append(spool.set_aside(parcel, str(error)).name)
         return
-    totals.duplicates += sum(each.rows for each in batches) - sum(each.rows for each in fresh)
+    totals.duplicates += sum(each.told_rows for each in batches)
+    totals.duplicates -= sum(each.told_rows for each in fresh)
     totals.batches += len(fresh)
     spool.remove(parcel)
 

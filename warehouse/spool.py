@@ -74,7 +74,7 @@ class Spool:
         count = 0
         for parcel in self.pending():
             try:
-                count += sum(batch.rows for batch in parcel.read())
+                count += sum(batch.told_rows for batch in parcel.read())
             except (ValueError, FileNotFoundError):
                 continue
         return count

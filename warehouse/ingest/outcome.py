@@ -75,6 +75,7 @@ class Ingest:
     delivery: Delivery | None
     accepted: int = 0
     rejected: int = 0
+    repeated: int = 0
 
     @classmethod
     def to(cls, target: Target) -> "Ingest":
@@ -85,9 +86,8 @@ class Ingest:
         """Keep batches in the spool as one parcel. Raises InfrastructureError."""
         kept = [batch for batch in batches if batch.rows]
         for batch in kept:
-            rejected = batch.table_rows().get("rejected_rows", 0)
-            self.rejected += rejected
-            self.accepted += batch.rows - rejected
+            self.rejected += batch.table_rows().get("rejected_rows", 0)
+            self.accepted += batch.told_rows
         if kept and self.delivery is not None:
             self.delivery(*kept)
 
@@ -95,6 +95,17 @@ class Ingest:
         """Note something that gives no rows at all, such as a file that cannot be read."""
         self.rejected += rows
         self.reasons.append(reason)
+
+    def count(self, accepted: int, rejected: int, reasons: Iterable[str]) -> None:
+        """Count rows that somebody else put into the spool."""
+        self.accepted += accepted
+        self.rejected += rejected
+        self.reasons.extend(reasons)
+
+    def ship(self) -> None:
+        """Ship what is in the spool so far; an unreachable store is told at the end."""
+        if self.delivery is not None and self.delivery.receipt.stopped is None:
+            self.delivery.ship()
 
     def keep_judged(self, batch: Batch, path: Path, reasons: Sequence[str]) -> None:
         """Keep a measurement, also one with reasons against it; those count it as refused."""
@@ -140,7 +151,7 @@ class Ingest:
         report = {
             "accepted": accepted,
             "rejected": self.rejected,
-            "duplicates": duplicates,
+            "duplicates": duplicates + self.repeated,
             "spooled": spooled,
             "quarantined": receipt.quarantined,
             "reasons": self.reasons,

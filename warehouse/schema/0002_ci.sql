@@ -307,24 +307,42 @@ PARTITION BY toYYYYMM(day)
 ORDER BY (job_key, day, generation)
 SETTINGS non_replicated_deduplication_window = 1000;
 
--- Days of which the roll-up does not hold all that the store holds. Raw rows are whole for 30 days
--- (warehouse/retention.yaml); what comes in for older days changes no roll-up any more.
-CREATE VIEW stale_rollup_days AS
-SELECT ledger.target AS target, ledger.day AS day, ledger.batches AS batches, done.generation AS generation
+-- Days of which the roll-up does not hold all that the store holds. Raw results are whole for 30
+-- days, attempts for 540 (warehouse/retention.yaml); what comes in for older days changes no roll-up.
+CREATE VIEW stale_test_days AS
+SELECT 'test_daily' AS target, ledger.day AS day, ledger.batches AS batches, done.generation AS generation
 FROM
 (
-    SELECT if(table_name = 'test_results', 'test_daily', 'job_daily') AS target, day, count() AS batches
+    SELECT day, count() AS batches
     FROM batches
-    WHERE table_name IN ('test_results', 'job_attempts') AND day > today() - 30
-    GROUP BY target, day
+    WHERE table_name = 'test_results' AND day > today() - 30
+    GROUP BY day
 ) AS ledger
 LEFT JOIN
 (
-    SELECT target, day, max(r.generation) AS generation, argMax(r.batches, r.generation) AS batches
+    SELECT day, max(r.generation) AS generation, argMax(r.batches, r.generation) AS batches
     FROM rollup_days AS r
-    WHERE day > today() - 30
-    GROUP BY target, day
-) AS done USING (target, day)
+    WHERE r.target = 'test_daily' AND day > today() - 30
+    GROUP BY day
+) AS done USING (day)
+WHERE ledger.batches != done.batches;
+
+CREATE VIEW stale_job_days AS
+SELECT 'job_daily' AS target, ledger.day AS day, ledger.batches AS batches, done.generation AS generation
+FROM
+(
+    SELECT day, count() AS batches
+    FROM batches
+    WHERE table_name = 'job_attempts' AND day > today() - 540
+    GROUP BY day
+) AS ledger
+LEFT JOIN
+(
+    SELECT day, max(r.generation) AS generation, argMax(r.batches, r.generation) AS batches
+    FROM rollup_days AS r
+    WHERE r.target = 'job_daily' AND day > today() - 540
+    GROUP BY day
+) AS done USING (day)
 WHERE ledger.batches != done.batches;
 
 -- Tests by day, job and queue: roll-ups where they are whole, else counted from the results.
@@ -333,7 +351,7 @@ SELECT test_id, day, job_key, queue, on_main, runs, passed, failed, skipped, fla
     duration_sum, duration_n, duration_max
 FROM test_daily
 WHERE (day, generation) IN (SELECT day, max(generation) FROM rollup_days WHERE target = 'test_daily' GROUP BY day)
-    AND day NOT IN (SELECT day FROM stale_rollup_days WHERE target = 'test_daily')
+    AND day NOT IN (SELECT day FROM stale_test_days)
 UNION ALL
 SELECT
     r.test_id AS test_id, r.day AS day, r.job_key AS job_key, r.queue AS queue, r.on_main AS on_main, r.runs AS runs,
@@ -351,7 +369,7 @@ FROM
         sum(toFloat64(ifNull(duration_ms, 0))) AS duration_sum, toUInt32(count(duration_ms)) AS duration_n,
         max(duration_ms) AS duration_max
     FROM test_results
-    WHERE toDate(started_at) IN (SELECT day FROM stale_rollup_days WHERE target = 'test_daily')
+    WHERE toDate(started_at) IN (SELECT day FROM stale_test_days)
     GROUP BY test_id, day, job_key, queue, on_main
 ) AS r
 LEFT JOIN
@@ -361,10 +379,10 @@ LEFT JOIN
     (
         SELECT test_id, toDate(started_at) AS day, job_key, queue, branch IN ('main', 'master') AS on_main, sha
         FROM test_results
-        WHERE toDate(started_at) IN (SELECT day FROM stale_rollup_days WHERE target = 'test_daily') AND test_id IN
+        WHERE toDate(started_at) IN (SELECT day FROM stale_test_days) AND test_id IN
         (
             SELECT test_id FROM test_results
-            WHERE toDate(started_at) IN (SELECT day FROM stale_rollup_days WHERE target = 'test_daily')
+            WHERE toDate(started_at) IN (SELECT day FROM stale_test_days)
                 AND outcome IN ('failed', 'error')
         )
         GROUP BY test_id, day, job_key, queue, on_main, sha

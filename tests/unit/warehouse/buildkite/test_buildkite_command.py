@@ -67,7 +67,7 @@ def test_builds_are_ingested_and_the_next_run_goes_on(server, tmp_path):
     assert (second["accepted"], second["duplicates"], second["spooled"]) == (2, 4, 0)
     assert stored(tmp_path, "uniqExact(build_id) AS n FROM builds") == [{"n": 2}]
     assert stored(tmp_path, "uniqExact(job_id) AS n FROM job_attempts") == [{"n": 4}]
-    assert stored(tmp_path, "count() AS n FROM stale_rollup_days") == [{"n": 0}]
+    assert stored(tmp_path, "count() AS n FROM stale_job_days") == [{"n": 0}]
     assert (tmp_path / "warehouse-spool-cursors" / "buildkite-acme" / "engine.json").exists()
 
 
