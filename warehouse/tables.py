@@ -53,9 +53,9 @@ ROW_MODELS: dict[str, type[Row]] = {
 }
 
 # Too many rows for a model each: they come as columns (warehouse/reports/block.py).
-BLOCK_  # Rows that only go with others: nobody who hands in 97 test results expects to hear of 194 rows.
-SIDE_TABLES = frozenset({"tests", "test_details", "rejected_rows"})
+BLOCK_TABLES = ("tests", "test_results")
 
-TABLES = ("tests", "test_results")
+# Rows that only go with others: who hands in 97 results does not expect to hear of 194 rows.
+SIDE_TABLES = frozenset({"tests", "test_details", "rejected_rows"})
 
 TABLES = (*ROW_MODELS, *BLOCK_TABLES)
