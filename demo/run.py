@@ -88,7 +88,7 @@ class _Demo:
                 ship_all(self.spool, store)
         except GauntletError as error:
             cause.add_note(f"measured so far is in the spool: {error.message}")
-            self.screen.detail("measured so far waits in the spool: gauntlet warehouse ship")
+            self.screen.detail("measured so far waits in the spool: gauntlet ingest replay")
 
     def measure(self, engines: Mapping[Side, Engine]) -> int:
         with self.screen.step(2) as step, ExitStack() as stack:

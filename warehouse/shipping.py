@@ -125,10 +125,7 @@ def _store(batches: Sequence[Batch], store: Store, totals: _Totals, *, tried: bo
             duplicates += known
             if not fresh.rows:
                 continue
-            if tried:
-                _insert_again(fresh, store)
-            else:
-                store.insert_block(fresh)
+            _insert(fresh, store, tried=tried)
             stored[block.table] += fresh.rows
         store.note_batches(batches)
     except RefusedRowsError:
@@ -139,16 +136,19 @@ def _store(batches: Sequence[Batch], store: Store, totals: _Totals, *, tried: bo
     totals.duplicates += duplicates
 
 
-def _insert_again(block: Block, store: Store) -> None:
-    """Insert what an earlier try may have stored: all, a part or nothing of it."""
-    store.await_insert(block)
-    rest = _missing(block, store)
-    if not rest.rows:
-        return
+def _insert(block: Block, store: Store, *, tried: bool) -> None:
+    """Insert rows and see that they are there; where it was tried before, only what is not."""
+    rest = block
+    if tried:
+        store.await_insert(block)
+        rest = _missing(block, store)
+        if not rest.rows:
+            return
     store.insert_block(rest)
     lost = _missing(rest, store)
     if lost.rows:
-        # The store knows the token of rows that were deleted since; they are new rows now.
+        # The server remembers the token of rows that were deleted since (by hand, by a dropped
+        # partition) and says yes without storing; they are new rows now.
         store.insert_block(lost, fresh_token=True)
 
 

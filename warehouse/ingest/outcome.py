@@ -168,7 +168,10 @@ class Ingest:
             raise stopped
         if self.rejected or receipt.quarantined:
             refused = f"{self.rejected} refused" if self.rejected else "the store refused a batch"
-            raise InvalidMeasurementError(refused, hint="see gauntlet ingest status")
+            raise InvalidMeasurementError(
+                refused,
+                hint="gauntlet warehouse query refused shows rows, gauntlet ingest status batches",
+            )
 
 
 def _tell(report: dict[str, object], reasons: list[str]) -> None:

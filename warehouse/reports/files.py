@@ -1,0 +1,152 @@
+"""Read the reports of many jobs at once: in processes of their own, straight into the spool.
+
+Reading XML is the dearest part and parallel by nature; storing is the engine's work. So readers
+fill the spool and the caller ships what is there meanwhile.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Literal
+
+from gauntlet.core.errors import GauntletError
+from gauntlet.warehouse.batch import Batch
+from gauntlet.warehouse.reports.block import JobContext, report_batch
+from gauntlet.warehouse.reports.junit import parse_junit
+from gauntlet.warehouse.reports.pytest_json import parse_pytest_json
+from gauntlet.warehouse.reports.report import Report, UnreadableReportError
+from gauntlet.warehouse.spool import Spool
+
+Kind = Literal["junit", "pytest-json"]
+
+# About 50,000 results: large enough to insert at full speed, small enough to hold.
+_PARCEL_BYTES = 8 << 20
+_CHUNK_BYTES = 1 << 20
+# Starting processes takes longer than reading this much.
+_WORTH_PROCESSES_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReports:
+    """The reports of one job."""
+
+    job: JobContext
+    files: tuple[Path, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files; 0 for one that has gone."""
+        return sum(path.stat().st_size for path in self.files if path.exists())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTotals:
+    """What came of some jobs' reports; ``unreadable`` are files that gave nothing, and why."""
+
+    results: int
+    rejected: int
+    repeated: int
+    unreadable: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """How to read: which format, since when it is, and where the spool is (None: keep nothing)."""
+
+    kind: Kind
+    now: datetime
+    spool: Path | None
+    processes: int = max(1, os.cpu_count() or 1)
+
+
+def read_reports(
+    jobs: Sequence[JobReports], request: ReadRequest, on_parcel: Callable[[], object]
+) -> Iterator[ReadTotals]:
+    """Read every job's reports into the spool; yield what came of each parcel.
+
+    ``on_parcel`` is called, in this process, whenever another parcel lies in the spool.
+    Raises InfrastructureError where the disk refuses; what was kept before stays.
+    """
+    groups = list(_groups(jobs))
+    if request.processes < 2 or sum(each.size for each in jobs) < _WORTH_PROCESSES_BYTES:
+        for group in groups:
+            yield read_group(group, request)
+            on_parcel()
+        return
+    # Not by fork: the caller may hold connections and threads.
+    with ProcessPoolExecutor(request.processes, mp_context=get_context("spawn")) as pool:
+        running: set[Future[ReadTotals]] = set()
+        waiting = iter(groups)
+        while True:
+            # No more than a few ahead, so that a full disk or a Ctrl-C ends soon.
+            for group in islice(waiting, request.processes + 1 - len(running)):
+                running.add(pool.submit(read_group, group, request))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+            on_parcel()
+
+
+def _groups(jobs: Sequence[JobReports]) -> Iterator[list[JobReports]]:
+    group: list[JobReports] = []
+    size = 0
+    for each in jobs:
+        if group and size + each.size > _PARCEL_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(each)
+        size += each.size
+    if group:
+        yield group
+
+
+def read_group(jobs: Sequence[JobReports], request: ReadRequest) -> ReadTotals:
+    """Read some jobs' reports into one parcel of the spool: a batch for each job."""
+    batches: list[Batch] = []
+    unreadable, reasons = [], []
+    results = rejected = repeated = 0
+    for each in jobs:
+        found = []
+        for path in each.files:
+            try:
+                report = _read(path, request)
+            except (UnreadableReportError, OSError) as error:
+                said = error.message if isinstance(error, GauntletError) else error.strerror
+                unreadable.append(f"{path}: {said}" if str(path) not in str(said) else str(said))
+                continue
+            found.append((each.job, report))
+            repeated += report.duplicates
+            reasons += [
+                f"{path}: {problem.position}: {'; '.join(problem.reasons)}"
+                for problem in report.problems
+            ]
+        mine = report_batch(found, source=request.kind, now=request.now) if found else []
+        for batch in mine:
+            counts = batch.table_rows()
+            results += counts.get("test_results", 0)
+            rejected += counts.get("rejected_rows", 0)
+        batches += mine
+    if batches and request.spool is not None:
+        Spool(request.spool).add(*batches)
+    return ReadTotals(
+        results=results,
+        rejected=rejected,
+        repeated=repeated,
+        unreadable=tuple(unreadable),
+        reasons=tuple(reasons),
+    )
+
+
+def _read(path: Path, request: ReadRequest) -> Report:
+    parse = parse_junit if request.kind == "junit" else parse_pytest_json
+    with path.open("rb") as stream:
+        chunks = iter(lambda: stream.read(_CHUNK_BYTES), b"")
+        return parse(chunks, origin=str(path), now=request.now)

@@ -1,0 +1,98 @@
+"""Names of tests: the node id by which a test is known, and the number that stands for it."""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+# About 110 MB of names; a repository has fewer tests than this.
+_MOST_KNOWN = 400_000
+
+
+def nodeid_prefix(classname: str, file: str) -> str:
+    """Return what stands before the ``::`` of a name, by the two attributes that may say it.
+
+    Where ``file`` is the module that ``classname`` begins with, this is pytest's own node id:
+    ``tests/a/test_b.py`` and ``tests.a.test_b.TestC`` give ``tests/a/test_b.py::TestC``. A file
+    without a class name stands for itself. In every other case the class name is taken as it is:
+    a file that does not fit it is where an inherited test was written (often a path inside
+    ``site-packages``), not where it belongs.
+    """
+    path = file.replace("\\", "/").removeprefix("./")
+    if not path:
+        return classname
+    if not classname:
+        return path
+    module = _module_of(path)
+    if classname == module:
+        return path
+    if classname.startswith(f"{module}."):
+        return f"{path}::{classname[len(module) + 1 :].replace('.', '::')}"
+    return classname
+
+
+def make_nodeid(classname: str, name: str, file: str) -> str:
+    """Build the node id of a test from the attributes of its report (see ``nodeid_prefix``).
+
+    pytest names a file that it could not collect like a module, without a class name; its node id
+    is the file.
+    """
+    prefix = nodeid_prefix(classname, file)
+    if not classname and prefix and name == _module_of(prefix):
+        return prefix
+    return f"{prefix}::{name}" if prefix else name
+
+
+def _module_of(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".")
+
+
+def file_of(nodeid: str) -> str:
+    """Return the file that a node id begins with, or "" where it begins with a class."""
+    head = nodeid.partition("::")[0]
+    return head if "/" in head or head.endswith(".py") else ""
+
+
+class _Digests(dict[str, bytes]):
+    """Digests of the node ids of one repository, each computed once per process."""
+
+    def __init__(self, repository: str) -> None:
+        super().__init__()
+        self._start = blake2b(f"{repository}\0".encode(), digest_size=8)
+
+    def __missing__(self, nodeid: str) -> bytes:
+        hasher = self._start.copy()
+        hasher.update(nodeid.encode())
+        digest = self[nodeid] = hasher.digest()
+        return digest
+
+
+_KNOWN: dict[str, _Digests] = {}
+
+
+def forget_ids() -> None:
+    """Start anew, as in a new process; the ids will be the same."""
+    _KNOWN.clear()
+
+
+def id_bytes(repository: str, nodeids: Iterable[str]) -> list[bytes]:
+    """Return the test ids as the 8 bytes in which ClickHouse reads a UInt64."""
+    known = _KNOWN.setdefault(repository, _Digests(repository))
+    if len(known) > _MOST_KNOWN:
+        known.clear()
+    return list(map(known.__getitem__, nodeids))
+
+
+def test_ids(repository: str, nodeids: Iterable[str]) -> npt.NDArray[np.uint64]:
+    """Return the test id of every node id, in their order."""
+    return np.frombuffer(b"".join(id_bytes(repository, nodeids)), "<u8")
+
+
+def test_id(repository: str, nodeid: str) -> int:
+    """Return the number (UInt64) of a test: the same in every process and on every machine."""
+    return int.from_bytes(id_bytes(repository, (nodeid,))[0], "little")
+
+
+# pytest collects whatever is called test_*; these are not tests.
+test_id.__test__ = test_ids.__test__ = False  # type: ignore[attr-defined]
