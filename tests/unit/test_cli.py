@@ -51,8 +51,8 @@ def test_data_goes_to_stdout(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["rows"]["runs"] == 0
     assert run(["warehouse", "sql", "SELECT 1 AS x", "--json", "--warehouse", f"{tmp_path}/w"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"x": 1}]
-    assert run(["warehouse", "ship", "--warehouse", f"{tmp_path}/w"]) == 0
-    assert capsys.readouterr().out == "0 batches, 0 rows shipped\n"
+    assert run(["ingest", "replay", "--json", "--warehouse", f"{tmp_path}/w"]) == 0
+    assert json.loads(capsys.readouterr().out)["accepted"] == 0
 
 
 def test_every_problem_of_every_recipe_is_printed(tmp_path, capsys):
