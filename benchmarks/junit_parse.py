@@ -23,8 +23,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from statistics import median
+from typing import ClassVar
 from uuid import UUID
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
 from lxml import etree
@@ -57,11 +58,12 @@ Columns = tuple[list[str], list[float], Counter[str]]
 def make_report(cases: int, others: float, seed: int = 1) -> bytes:
     """Write a report; ``others`` is the share of tests that did not pass."""
     rng = random.Random(seed)
-    parts = [
+    begin = (
         '<?xml version="1.0" encoding="utf-8"?><testsuites name="pytest tests"><testsuite'
         f' name="pytest" errors="0" failures="0" skipped="0" tests="{cases}" time="1234.5"'
         ' timestamp="2026-07-01T10:00:00.123456+00:00" hostname="gpu-3">'
-    ]
+    )
+    parts = [begin]
     for number in range(cases):
         name = f"test_rotary_{number // 16 % 25}[dtype{number % 3}-{number % 16}-cuda:0-True-128]"
         head = (
@@ -95,7 +97,7 @@ def ours_expat(data: bytes) -> Columns:
 class Target:
     """Collects columns from the events of a parser."""
 
-    WORDS = {"skipped": "skipped", "failure": "failed", "error": "error"}
+    WORDS: ClassVar = {"skipped": "skipped", "failure": "failed", "error": "error"}
 
     def __init__(self) -> None:
         self.nodeids: list[str] = []
@@ -160,7 +162,7 @@ def lxml_tree(data: bytes) -> Columns:
 
 def etree_tree(data: bytes) -> Columns:
     target = Target()
-    for element in ElementTree.fromstring(data).iter():  # noqa: S314 - written above
+    for element in ET.fromstring(data).iter():  # noqa: S314 - written above
         target.start(element.tag, element.attrib)
     return target.close()
 
@@ -180,7 +182,7 @@ READERS: dict[str, Callable[[bytes], Columns]] = {
 def stages(data: bytes, *, known: bool) -> dict[str, float]:
     """Processor seconds of parsing and of encoding one report."""
     if not known:
-        nodes.forget_ids()
+        nodes.forget_names()
     before = time.process_time()
     report = parse_junit(chunks(data), now=NOW)
     parsed = time.process_time()

@@ -15,6 +15,7 @@ COMMANDS = {
     "sql": (f"{_HERE}.look_command", "sql", "Run one SELECT of your own."),
     "rollup": (f"{_HERE}.keep_command", "rollup", "Compute the days that changed."),
     "timings": (f"{_HERE}.keep_command", "timings", "Write durations for gauntlet pipelines."),
+    "last-built": (f"{_HERE}.keep_command", "last_built", "Write the commit built last."),
     "serve": (f"{_HERE}.serve_command", "serve", "Serve a folder to several processes."),
     "stop": (f"{_HERE}.serve_command", "stop", "End the server of a folder."),
     "synth": (f"{_HERE}.synth.command", "synth", "Fill a warehouse with a made-up history."),

@@ -1,4 +1,4 @@
-"""``gauntlet warehouse rollup`` and ``timings``."""
+"""``gauntlet warehouse rollup``, ``timings`` and ``last-built``."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def rollup(dry_run: bool, location: str) -> None:
 @click.option("--days", default=14, show_default=True, help="How many days back.")
 @warehouse_option
 def timings(out: Path, days: int, location: str) -> None:
-    """Write measured durations of jobs and tests, as gauntlet pipelines --timings reads them."""
+    """Write measured durations of jobs and tests, as gauntlet pipelines shard plan reads them."""
     from gauntlet.core.files import write_atomic
     from gauntlet.warehouse.store import open_store
 
@@ -42,3 +42,26 @@ def timings(out: Path, days: int, location: str) -> None:
     }
     write_atomic(out, json.dumps(report) + "\n")
     click.echo(f"{out}: {len(jobs)} jobs, {len(tests):,} tests", err=True)
+
+
+@click.command("last-built")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+@click.option("--pipeline", default="ci", show_default=True, help="Slug of the pipeline.")
+@click.option("--branch", default="main", show_default=True, help="The branch.")
+@warehouse_option
+def last_built(out: Path, pipeline: str, branch: str, location: str) -> None:
+    """Write the newest commit that was built, as gauntlet pipelines generate --state reads it.
+
+    Exit 3 where none was built: the file stays as it is.
+    """
+    from gauntlet.core.errors import ExitCode
+    from gauntlet.core.files import write_atomic
+    from gauntlet.warehouse.store import open_store
+
+    with open_store(location) as store:
+        rows = store.query("last_built", pipeline=pipeline, branch=branch)
+    if not rows:
+        click.echo(f"no build of {branch} in pipeline {pipeline} has ended yet", err=True)
+        click.get_current_context().exit(int(ExitCode.NOTHING_SELECTED))
+    write_atomic(out, json.dumps({"schema_version": 1, "commit": rows[0]["sha"]}) + "\n")
+    click.echo(f"{out}: {rows[0]['sha']}", err=True)

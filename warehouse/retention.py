@@ -37,6 +37,12 @@ def load_retention() -> Retention:
         return load_model(path, Retention)
 
 
+def kept_days(table: str) -> int | None:
+    """How long the last row of a table is kept; None: for good."""
+    days = [rule.days for rule in load_retention().rules if rule.table == table]
+    return max(days, default=None)
+
+
 def ttl_statements(retention: Retention) -> list[str]:
     """Statements that give each table its TTL; what is there already is not rewritten at once."""
     by_table: dict[str, list[Rule]] = defaultdict(list)

@@ -6,9 +6,10 @@ what did not plainly pass, or was refused, becomes rows.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from uuid import UUID
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from gauntlet.core.errors import UsageError
 from gauntlet.core.ids import canonical_json
 from gauntlet.warehouse.batch import Batch, Section, batch_number, content_id
-from gauntlet.warehouse.reports.nodes import test_ids
+from gauntlet.warehouse.reports.nodes import NAME_COLUMNS, ids_of, name_rows
 from gauntlet.warehouse.reports.report import (
     MOST_OCCURRENCES,
     CaseDetail,
@@ -26,10 +27,8 @@ from gauntlet.warehouse.reports.report import (
     occurrences_of,
 )
 from gauntlet.warehouse.reports.row_binary import (
-    NAME_COLUMNS,
     RESULT_COLUMNS,
     ResultColumns,
-    encode_names,
     encode_results,
 )
 from gauntlet.warehouse.rows.base import Row
@@ -37,6 +36,7 @@ from gauntlet.warehouse.rows.ci import TestDetailRow
 from gauntlet.warehouse.rows.ingest import RejectedRow
 
 MOST_ROWS = 50_000
+_WORDS = {int(outcome): outcome.word for outcome in Outcome}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +56,14 @@ class JobContext:
 class _Results:
     """The results of one job, or a part of them; ``details`` count from its own first row.
 
-    ``told`` is when the job started as far as anybody said so; ``started_at`` is what is stored.
+    ``names`` are the rows of ``tests`` that the results refer to, one for each result. ``told``
+    is when the job started as far as anybody said so; ``started_at`` is what is stored.
     """
 
     job: JobContext
     told: datetime | None
     started_at: datetime
-    nodeids: Sequence[str]
+    names: Sequence[bytes]
     columns: ResultColumns
     details: Sequence[CaseDetail]
     problems: Sequence[tuple[str, Rejection]]
@@ -130,6 +131,7 @@ def _same(one: Report, other: Report) -> bool:
 def _results(job: JobContext, reports: Sequence[Report], now: datetime) -> _Results:
     """Put the reports of one job together."""
     told = job.started_at or min((r.started_at for r in reports if r.started_at), default=None)
+    told = told and told.astimezone(UTC)
     started_at = (told or now).astimezone(UTC)
     started_at = started_at.replace(microsecond=started_at.microsecond // 1000 * 1000)
     problems = [(report.origin, problem) for report in reports for problem in report.problems]
@@ -153,13 +155,14 @@ def _results(job: JobContext, reports: Sequence[Report], now: datetime) -> _Resu
     if occurrences.size and occurrences.max() >= MOST_OCCURRENCES:
         msg = f"job {job.job_id}: more than {MOST_OCCURRENCES} results of one test"
         raise UsageError(msg, hint="give the reports of one attempt of a job only")
+    names = name_rows(job.repository, nodeids)
     return _Results(
         job=job,
         told=told,
         started_at=started_at,
-        nodeids=nodeids,
+        names=names,
         columns=ResultColumns(
-            test_ids=test_ids(job.repository, nodeids),
+            test_ids=ids_of(names),
             occurrences=occurrences.astype(np.uint16),
             outcomes=np.concatenate([report.outcomes for report in reports]),
             durations_ms=np.concatenate([report.durations_ms for report in reports]),
@@ -174,7 +177,7 @@ def _groups(found: Sequence[_Results]) -> Iterator[list[_Results]]:
     group: list[_Results] = []
     rows = 0
     for results in found:
-        count = len(results.nodeids)
+        count = len(results.names)
         if group and rows + count > MOST_ROWS:
             yield group
             group, rows = [], 0
@@ -189,7 +192,7 @@ def _groups(found: Sequence[_Results]) -> Iterator[list[_Results]]:
 
 def _cut(results: _Results) -> Iterator[_Results]:
     columns = results.columns
-    for start in range(0, len(results.nodeids), MOST_ROWS):
+    for start in range(0, len(results.names), MOST_ROWS):
         rows = slice(start, start + MOST_ROWS)
         first, last = (
             bisect_left(results.details, place, key=lambda detail: detail.index)
@@ -197,7 +200,7 @@ def _cut(results: _Results) -> Iterator[_Results]:
         )
         yield replace(
             results,
-            nodeids=results.nodeids[rows],
+            names=results.names[rows],
             columns=ResultColumns(
                 test_ids=columns.test_ids[rows],
                 occurrences=columns.occurrences[rows],
@@ -229,26 +232,24 @@ def _batch(group: Sequence[_Results], source: str, now: datetime) -> Batch:
         source=source,
         created_at=now,
         blocks=[_names(group, number), _test_results(group, number)]
-        if any(results.nodeids for results in group)
+        if any(results.names for results in group)
         else [],
-        days={results.started_at.date() for results in group if results.nodeids},
+        days={results.started_at.date() for results in group if results.names},
     )
 
 
 def _names(group: Sequence[_Results], number: int) -> Section:
     """The distinct tests of a batch."""
-    names: dict[str, dict[str, None]] = {}
-    for results in group:
-        names.setdefault(results.job.repository, {}).update(dict.fromkeys(results.nodeids))
+    distinct: Collection[bytes] = group[0].names
+    if len(group) > 1 or group[0].columns.occurrences.any():
+        distinct = dict.fromkeys(chain.from_iterable(results.names for results in group))
+    batch = number.to_bytes(8, "little")
     return Section(
         table="tests",
         columns=NAME_COLUMNS,
         format="RowBinary",
-        rows=sum(map(len, names.values())),
-        payload=b"".join(
-            encode_names(repository, list(nodeids), batch=number)
-            for repository, nodeids in names.items()
-        ),
+        rows=len(distinct),
+        payload=batch.join(distinct) + batch,
     )
 
 
@@ -257,7 +258,7 @@ def _test_results(group: Sequence[_Results], number: int) -> Section:
         table="test_results",
         columns=RESULT_COLUMNS,
         format="RowBinary",
-        rows=sum(len(results.nodeids) for results in group),
+        rows=sum(len(results.names) for results in group),
         payload=b"".join(
             encode_results(
                 results.columns,
@@ -276,12 +277,19 @@ def _test_results(group: Sequence[_Results], number: int) -> Section:
 
 def _detail_rows(results: _Results) -> Iterator[TestDetailRow]:
     columns = results.columns
-    for detail in results.details:
+    places = [detail.index for detail in results.details]
+    for detail, test_id, occurrence, outcome in zip(
+        results.details,
+        columns.test_ids[places].tolist(),
+        columns.occurrences[places].tolist(),
+        columns.outcomes[places].tolist(),
+        strict=True,
+    ):
         yield TestDetailRow(
-            test_id=int(columns.test_ids[detail.index]),
+            test_id=test_id,
             job_id=results.job.job_id,
-            occurrence=int(columns.occurrences[detail.index]),
-            outcome=Outcome(columns.outcomes[detail.index]).word,
+            occurrence=occurrence,
+            outcome=_WORDS[outcome],
             message=detail.message,
             text=detail.text,
             file=detail.file,

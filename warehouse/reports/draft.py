@@ -1,7 +1,7 @@
 """A report while it is being read: columns that grow, and what is settled at its end."""
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import nan
@@ -20,7 +20,7 @@ from gauntlet.warehouse.reports.report import (
 from gauntlet.warehouse.reports.text import HEAD, TAIL, shortened
 from gauntlet.warehouse.rows.base import implausible_instant
 
-# One object for all, because lists that hold the same NaN compare equal.
+# One object for all, because only the same NaN is equal to itself in a list or a tuple.
 NOT_MEASURED = nan
 _EAST = timedelta(hours=14)
 
@@ -140,36 +140,35 @@ class Draft:
 
     def _repeated(self) -> set[int]:
         """Cases of suites that stand in the report a second time, exactly as they were."""
-        alike: dict[object, list[Suite]] = defaultdict(list)
+        alike = Counter((suite.attributes, suite.stop - suite.start) for suite in self.suites)
+        ends: dict[tuple[object, ...], int] = {}
         repeated: set[int] = set()
         # Outer suites come first: of a repeated suite, everything in it is repeated.
         for suite in sorted(self.suites, key=lambda suite: (suite.start, -suite.stop)):
-            if suite.start == suite.stop or suite.start in repeated:
+            size = suite.stop - suite.start
+            if not size or suite.start in repeated or alike[suite.attributes, size] == 1:
                 continue
-            found = alike[suite.attributes, suite.stop - suite.start]
-            if any(self._same(suite, other) for other in found):
+            rows = slice(suite.start, suite.stop)
+            key = (
+                suite.attributes,
+                tuple(self.nodeids[rows]),
+                tuple(self.seconds[rows]),
+                self._said(suite),
+            )
+            # A suite is no repetition of the one that it stands in.
+            if ends.setdefault(key, suite.stop) <= suite.start:
                 repeated.update(range(suite.start, suite.stop))
-            else:
-                found.append(suite)
         return repeated
 
-    def _same(self, one: Suite, other: Suite) -> bool:
-        mine, its = slice(one.start, one.stop), slice(other.start, other.stop)
-        return (
-            self.nodeids[mine] == self.nodeids[its]
-            and self.seconds[mine] == self.seconds[its]
-            and self._said(one) == self._said(other)
-        )
-
-    def _said(self, suite: Suite) -> list[tuple[object, ...]]:
+    def _said(self, suite: Suite) -> tuple[object, ...]:
         first, last = (
             bisect_left(self.details, place, key=lambda detail: detail.index)
             for place in (suite.start, suite.stop)
         )
-        return [
+        return tuple(
             (d.index - suite.start, self.outcomes[d.index], d.message, d.text, d.output)
             for d in self.details[first:last]
-        ]
+        )
 
     def _drop(self, dropped: set[int]) -> None:
         """Take cases out of every column."""

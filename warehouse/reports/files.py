@@ -20,6 +20,7 @@ from gauntlet.warehouse.reports.block import JobContext, report_batch
 from gauntlet.warehouse.reports.junit import parse_junit
 from gauntlet.warehouse.reports.pytest_json import parse_pytest_json
 from gauntlet.warehouse.reports.report import Report, UnreadableReportError
+from gauntlet.warehouse.retention import kept_days
 from gauntlet.warehouse.spool import Spool
 
 Kind = Literal["junit", "pytest-json"]
@@ -129,6 +130,13 @@ def read_group(jobs: Sequence[JobReports], request: ReadRequest) -> ReadTotals:
                 for problem in report.problems
             ]
         mine = report_batch(found, source=request.kind, now=request.now) if found else []
+        if old := [batch for batch in mine if _expired(batch, request.now)]:
+            day = max(day for batch in old for day in batch.days)
+            unreadable.append(
+                f"{', '.join(map(str, each.files))}: results of {day} are older than the"
+                f" {kept_days('test_results')} days that they are kept"
+            )
+            mine = []
         for batch in mine:
             counts = batch.table_rows()
             results += counts.get("test_results", 0)
@@ -143,6 +151,12 @@ def read_group(jobs: Sequence[JobReports], request: ReadRequest) -> ReadTotals:
         unreadable=tuple(unreadable),
         reasons=tuple(reasons),
     )
+
+
+def _expired(batch: Batch, now: datetime) -> bool:
+    """Whether the store would drop the results at once; told here, they are not lost in silence."""
+    days = kept_days("test_results")
+    return days is not None and any((now.date() - day).days >= days for day in batch.days)
 
 
 def _read(path: Path, request: ReadRequest) -> Report:

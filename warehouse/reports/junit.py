@@ -46,6 +46,7 @@ def parse_junit(
         for piece in pieces:
             head = head or piece.lstrip()[:40]
             reader.feed(piece)
+            reader.check()
         reader.finish()
     except expat.ExpatError as error:
         reasons, raw = reader.broken(error)
@@ -72,7 +73,7 @@ class _Reader:
     def __init__(self, draft: Draft, *, only_expat: bool) -> None:
         self._parser = parser = expat.ParserCreate()
         self.events = JunitEvents(draft, parser)
-        self._origin = draft.origin
+        self._draft = draft
         self._plain = None if only_expat else PlainCases(draft.nodeids, draft.seconds)
         self._fed = 0
         self._in_cdata = False
@@ -116,6 +117,17 @@ class _Reader:
         else:
             self._give(MARK + pieces[last])
 
+    def check(self) -> None:
+        """Refuse what would fill the memory: a tag or comment without end, cases without end."""
+        wrong = None
+        if self._fed - self._parser.CurrentByteIndex > self._draft.limits.tag:
+            wrong = f"a tag or comment of more than {self._draft.limits.tag} bytes"
+        elif len(self._draft.nodeids) > self._draft.limits.cases:
+            wrong = f"more than {self._draft.limits.cases} cases"
+        if wrong:
+            msg = f"{self._draft.origin}: line {self._parser.CurrentLineNumber}: {wrong}"
+            raise UnreadableReportError(msg, hint="write one report for each run of the tests")
+
     def finish(self) -> None:
         """Take the end of the document. Raises ExpatError where it comes too early."""
         self._give(self._held)
@@ -155,10 +167,11 @@ class _Reader:
         line = self._parser.CurrentLineNumber
         if line != self._hidden_line:
             self._hidden_line, self._hidden = line, 0
-        self._hidden += len(text) - text.rfind("\n") - 1
+        self._hidden += len(text) - (text.rfind("\n") + 1 if "\n" in text else 0)
 
     def _refuse_entity(self, name: str, *_: object) -> None:
-        msg = f"{self._origin}: line {self._parser.CurrentLineNumber} declares the entity {name!r}"
+        line = self._parser.CurrentLineNumber
+        msg = f"{self._draft.origin}: line {line} declares the entity {name!r}"
         hint = "reports that declare entities are refused: they can fill memory or read files"
         raise UnreadableReportError(msg, hint=hint)
 

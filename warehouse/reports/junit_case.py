@@ -85,7 +85,8 @@ class Case:
     def outcome(self) -> Outcome:
         """The worst that its children say; without any, what its attributes say."""
         if self.results:
-            return _worst(self.results).outcome
+            one = len(self.results) == 1
+            return (self.results[0] if one else _worst(self.results)).outcome
         if self.not_run():
             return Outcome.SKIPPED
         return _STATUS.get(self.attributes.get("status", "").lower(), Outcome.PASSED)
@@ -104,6 +105,8 @@ class Case:
         """Add its rows, or say in the draft why there are none; returns whether there are."""
         seconds, wrong = read_seconds(self.attributes.get("time", ""))
         reasons = [wrong] if wrong else []
+        times = [read_seconds(attempt.attributes.get("time", "")) for attempt in self.attempts]
+        reasons += [f"an earlier attempt: {wrong}" for _, wrong in times if wrong]
         name = self.attributes.get("name")
         if not name or name.isspace():
             reasons.append(f"name: {name!r} names no test")
@@ -111,8 +114,7 @@ class Case:
             draft.reject(self.position, reasons, self.raw())
             return False
         nodeid = self.nodeid()
-        for attempt in self.attempts:
-            took, _ = read_seconds(attempt.attributes.get("time", ""))
+        for attempt, (took, _) in zip(self.attempts, times, strict=True):
             draft.add(nodeid, took, attempt.outcome, self._detail([attempt]))
         outcome = self.outcome()
         if outcome is Outcome.PASSED:
@@ -153,11 +155,7 @@ class Case:
 
 def _worst(results: Sequence[Result]) -> Result:
     """The first of the worst."""
-    return (
-        results[0]
-        if len(results) == 1
-        else max(results, key=lambda result: result.outcome.severity)
-    )
+    return max(results, key=lambda result: result.outcome.severity)
 
 
 def _outcome(name: str, attributes: Mapping[str, str]) -> Outcome:

@@ -12,6 +12,8 @@ from gauntlet.warehouse.reports.text import HEAD, TAIL, Clip, shortened
 
 _CONTAINERS = ("testsuites", "testsuite")
 _OUTPUTS = ("system-out", "system-err")
+# Suites further inside are not compared with each other.
+_DEEPEST = 8
 
 
 def _output() -> Clip:
@@ -56,7 +58,8 @@ class JunitEvents:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Take the start of an element."""
-        name = name.rpartition(":")[2]
+        if ":" in name:
+            name = name.rpartition(":")[2]
         if not self._stack:
             self._check_root(name)
         depth = len(self._stack)
@@ -166,12 +169,15 @@ class JunitEvents:
         if empty and claimed.isdecimal() and int(claimed) > 0:
             reason = f"tests: says {claimed}, but there is no testcase"
             draft.reject(suite.position, [reason], tag(suite.name, suite.attributes))
-        broken = [d for d in draft.details[suite.details :] if draft.outcomes[d.index] in BROKEN]
-        if len(broken) == 1 and suite.output.length:
+        if suite.output.length:
             # Bazel writes the log of a test beside its case.
-            broken[0].output = f"{broken[0].output}\n{suite.output.text()}".strip()
-        attributes = tuple(suite.attributes.items())
-        draft.suites.append(Suite(attributes, suite.rows, len(draft.nodeids)))
+            details = draft.details[suite.details :]
+            broken = [d for d in details if draft.outcomes[d.index] in BROKEN]
+            if len(broken) == 1:
+                broken[0].output = f"{broken[0].output}\n{suite.output.text()}".strip()
+        if len(self._containers) < _DEEPEST:
+            attributes = tuple(suite.attributes.items())
+            draft.suites.append(Suite(attributes, suite.rows, len(draft.nodeids)))
 
 
 def _begin(draft: Draft, timestamp: str) -> str | None:

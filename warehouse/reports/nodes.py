@@ -6,7 +6,10 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-# About 110 MB of names; a repository has fewer tests than this.
+from gauntlet.warehouse.reports.row_binary import encode_length, encode_text
+
+NAME_COLUMNS = ("test_id", "repository", "nodeid", "file", "batch")
+# Tests whose rows are kept in memory, about 170 MB of them.
 _MOST_KNOWN = 400_000
 
 
@@ -54,45 +57,56 @@ def file_of(nodeid: str) -> str:
     return head if "/" in head or head.endswith(".py") else ""
 
 
-class _Digests(dict[str, bytes]):
-    """Digests of the node ids of one repository, each computed once per process."""
+class _Names(dict[str, bytes]):
+    """Rows of the table ``tests`` for one repository, each made once per process."""
 
     def __init__(self, repository: str) -> None:
         super().__init__()
         self._start = blake2b(f"{repository}\0".encode(), digest_size=8)
+        self._repository = encode_text(repository)
+        self._files: dict[str, bytes] = {}
 
     def __missing__(self, nodeid: str) -> bytes:
+        name = nodeid.encode()
         hasher = self._start.copy()
-        hasher.update(nodeid.encode())
-        digest = self[nodeid] = hasher.digest()
-        return digest
+        hasher.update(name)
+        head = nodeid.partition("::")[0]
+        file = self._files.get(head)
+        if file is None:
+            file = self._files[head] = encode_text(file_of(nodeid))
+        parts = (hasher.digest(), self._repository, encode_length(len(name)), name, file)
+        row = self[nodeid] = b"".join(parts)
+        return row
 
 
-_KNOWN: dict[str, _Digests] = {}
+_KNOWN: dict[str, _Names] = {}
 
 
-def forget_ids() -> None:
+def forget_names() -> None:
     """Start anew, as in a new process; the ids will be the same."""
     _KNOWN.clear()
 
 
-def id_bytes(repository: str, nodeids: Iterable[str]) -> list[bytes]:
-    """Return the test ids as the 8 bytes in which ClickHouse reads a UInt64."""
-    known = _KNOWN.setdefault(repository, _Digests(repository))
-    if len(known) > _MOST_KNOWN:
-        known.clear()
+def name_rows(repository: str, nodeids: Iterable[str]) -> list[bytes]:
+    """Return the rows of ``tests`` in RowBinary, in this order and without their batch.
+
+    The first 8 bytes of a row are the test id.
+    """
+    if sum(map(len, _KNOWN.values())) > _MOST_KNOWN:
+        _KNOWN.clear()
+    known = _KNOWN.setdefault(repository, _Names(repository))
     return list(map(known.__getitem__, nodeids))
 
 
-def test_ids(repository: str, nodeids: Iterable[str]) -> npt.NDArray[np.uint64]:
-    """Return the test id of every node id, in their order."""
-    return np.frombuffer(b"".join(id_bytes(repository, nodeids)), "<u8")
+def ids_of(rows: Iterable[bytes]) -> npt.NDArray[np.uint64]:
+    """Return the test ids of rows of ``tests``, in their order."""
+    return np.frombuffer(b"".join([row[:8] for row in rows]), "<u8")
 
 
 def test_id(repository: str, nodeid: str) -> int:
     """Return the number (UInt64) of a test: the same in every process and on every machine."""
-    return int.from_bytes(id_bytes(repository, (nodeid,))[0], "little")
+    return int(ids_of(name_rows(repository, (nodeid,)))[0])
 
 
-# pytest collects whatever is called test_*; these are not tests.
-test_id.__test__ = test_ids.__test__ = False  # type: ignore[attr-defined]
+# pytest collects whatever is called test_*; this is no test.
+test_id.__test__ = False  # type: ignore[attr-defined]

@@ -44,7 +44,7 @@ class PlainCases:
     nodeids: list[str]
     seconds: list[float]
     _layout: _Layout = _NO_LAYOUT
-    _layouts: dict[tuple[str, ...], _Layout | None] = field(default_factory=dict)
+    _layouts: dict[tuple[str, ...], _Layout] = field(default_factory=dict)
     _prefixes: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def read(self, pieces: Sequence[str], start: int, stop: int, *, blanks: bool) -> int:

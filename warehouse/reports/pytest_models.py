@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 _SKIPPED = "Skipped: "
+_LONGEST_SKIP = 10_000
 
 
 class _Read(BaseModel):
@@ -56,7 +57,7 @@ _Skip = tuple[str, int, str]
 
 def _as_skip(value: object) -> object:
     """Read the tuple of a skipped test, which pytest-json-report writes as Python source."""
-    if not isinstance(value, str) or not value.startswith("("):
+    if not isinstance(value, str) or not value.startswith("(") or len(value) > _LONGEST_SKIP:
         return value
     try:
         found: object = ast.literal_eval(value)
@@ -111,7 +112,11 @@ class Collector(_Read):
 
     nodeid: str
     outcome: str
-    longrepr: _Failure | _Skip | str | None = None
+    longrepr: Annotated[_Failure | _Skip | str | None, BeforeValidator(_as_skip)] = None
+
+    def message(self) -> str:
+        """The reason for skipping it."""
+        return self.longrepr[2].removeprefix(_SKIPPED) if isinstance(self.longrepr, tuple) else ""
 
     def text(self) -> str:
         """Why it could not be collected."""

@@ -94,18 +94,20 @@ def add_json_test(draft: Draft, position: str, test: JsonTest, raw: str) -> None
 
 
 def add_collector(draft: Draft, position: str, collector: Collector, raw: str) -> None:
-    """Add what could not be collected as a case of its own; what could is no case."""
-    if collector.outcome != "failed":
+    """Add what was not collected, because it failed or was skipped, as a case of its own."""
+    outcome = {"failed": Outcome.ERROR, "skipped": Outcome.SKIPPED}.get(collector.outcome)
+    if outcome is None:
         return
     if not collector.nodeid.strip():
-        draft.reject(position, ["nodeid: the collection as a whole failed"], raw)
+        draft.reject(position, [f"nodeid: the collection as a whole {collector.outcome}"], raw)
         return
     clip = Clip()
     clip.add(collector.text())
     text = clip.text()
     file = collector.nodeid.partition("::")[0]
-    detail = DetailDraft(message=_last_line(text), text=text, file=file)
-    draft.add(collector.nodeid, NOT_MEASURED, Outcome.ERROR, detail)
+    message = collector.message() or _last_line(text)
+    detail = DetailDraft(message=message, text=text, file=file)
+    draft.add(collector.nodeid, NOT_MEASURED, outcome, detail)
 
 
 def _outcome_of(phases: Mapping[str, _Phase]) -> Outcome:

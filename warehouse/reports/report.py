@@ -73,8 +73,10 @@ class Limits:
     ``document`` is for what can only be read as a whole: a JSON document, or a line of one.
     """
 
-    bytes: int = 2 << 30
+    bytes: int = 1 << 30
     document: int = 256 << 20
+    tag: int = 64 << 20
+    cases: int = 5_000_000
     message: int = 2000
     raw: int = 2048
     problems: int = 1000

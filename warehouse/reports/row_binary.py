@@ -1,4 +1,4 @@
-"""Test results and names of tests in ClickHouse's RowBinary.
+"""Test results in ClickHouse's RowBinary.
 
 Of the types used here: numbers are little-endian, a string (``LowCardinality`` too) is its length
 as a varint and its bytes, a UUID is two halves of 8 bytes, each little-endian, an instant is an
@@ -13,13 +13,10 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from gauntlet.warehouse.reports.nodes import file_of, id_bytes
-
 RESULT_COLUMNS = (
     *("test_id", "job_id", "occurrence", "outcome", "duration_ms"),
     *("sha", "branch", "job_key", "queue", "started_at", "batch"),
 )
-NAME_COLUMNS = ("test_id", "repository", "nodeid", "file", "batch")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PRESENT, _ABSENT = b"\0", b"\1"
 
@@ -71,27 +68,15 @@ def _layout(duration: int, tail: int) -> np.dtype[np.void]:
     return np.dtype([*fields, ("tail", f"V{tail}")])
 
 
-def encode_names(repository: str, nodeids: Sequence[str], *, batch: int) -> bytes:
-    """Encode rows of ``tests``: the names behind the test ids of a repository."""
-    parts: list[bytes] = []
-    add = parts.extend
-    label, tail = encode_text(repository), batch.to_bytes(8, "little")
-    files: dict[str, bytes] = {}
-    for test_id, nodeid in zip(id_bytes(repository, nodeids), nodeids, strict=True):
-        head = nodeid.partition("::")[0]
-        file = files.get(head)
-        if file is None:
-            file = files[head] = encode_text(file_of(nodeid)) + tail
-        name = nodeid.encode()
-        size = len(name)
-        add((test_id, label, _LENGTHS[size] if size < 1024 else _varint(size), name, file))
-    return b"".join(parts)
-
-
 def encode_text(text: str) -> bytes:
     """Encode a String, or a LowCardinality(String)."""
     data = text.encode()
-    return _varint(len(data)) + data
+    return encode_length(len(data)) + data
+
+
+def encode_length(number: int) -> bytes:
+    """Encode a length as a varint."""
+    return _LENGTHS[number] if number < len(_LENGTHS) else _varint(number)
 
 
 def _varint(number: int) -> bytes:

@@ -49,8 +49,3 @@ class Clip:
 def shortened(text: str, limit: int) -> str:
     """Return the text, cut to ``limit`` characters with a mark where it was longer."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
-
-
-def well_formed(text: str) -> str:
-    """Replace lone surrogates, which JSON can spell and UTF-8 cannot."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

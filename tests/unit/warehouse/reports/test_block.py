@@ -20,9 +20,9 @@ from gauntlet.warehouse.batch import Batch, batch_number
 from gauntlet.warehouse.migrations import load_migrations
 from gauntlet.warehouse.reports import block
 from gauntlet.warehouse.reports.block import JobContext, report_batch
-from gauntlet.warehouse.reports.nodes import test_id
+from gauntlet.warehouse.reports.nodes import NAME_COLUMNS, test_id
 from gauntlet.warehouse.reports.report import CaseDetail, Rejection, Report, occurrences_of
-from gauntlet.warehouse.reports.row_binary import NAME_COLUMNS, RESULT_COLUMNS
+from gauntlet.warehouse.reports.row_binary import RESULT_COLUMNS
 
 STARTED = datetime(2026, 7, 1, 9, 30, 0, 123_456, tzinfo=UTC)
 WORDS = ["", "passed", "failed", "error", "skipped", "xfailed", "xpassed"]
@@ -273,7 +273,10 @@ def stored(tmp_path_factory):
                 [0.5, float("nan"), 86_400_000.0, 0.0],
             ),
         ),
-        (job(2, sha="s" * 300, branch="é" * 100, job_key="", queue="q"), report(["a.py::t"], [5])),
+        (
+            job(2, sha="s" * 300, branch="é" * 100, job_key="", queue="q"),
+            report(["a.py::t"], [5], problems=[Rejection("testcase 2", ("name: '' é",), "<t/>")]),
+        ),
         (job(3, repository="other/one", started_at=None), report(["a.py::t"], [6], [float("nan")])),
     ]
     for number, batch in enumerate(report_batch(pairs, source="junit", now=NOW)):
@@ -323,6 +326,22 @@ def test_clickhouse_reads_every_name_back(stored):
         assert row["test_id"] == test_id(row["repository"], row["nodeid"])
         assert row["file"] == (row["nodeid"].partition("::")[0] if ".py" in row["nodeid"] else "")
         assert row["batch"] == batch.number
+
+
+def test_clickhouse_reads_what_was_refused_back(stored):
+    _, batch, found = stored
+    assert found["rejected_rows"] == [
+        {
+            "source": "junit",
+            "origin": f"{job(2).job_id}/report.xml",
+            "position": "testcase 2",
+            "target": "test_results",
+            "reasons": ["name: '' é"],
+            "raw": "<t/>",
+            "at": "2026-07-01 12:00:00.000",
+            "batch": batch.number,
+        }
+    ]
 
 
 def test_clickhouse_finds_the_detail_of_every_result_that_did_not_pass(stored):

@@ -17,6 +17,7 @@ from gauntlet.core.errors import ExitCode
 from gauntlet.warehouse.migrations import load_migrations
 from gauntlet.warehouse.reports.junit import parse_junit
 from gauntlet.warehouse.reports.report import Limits, Outcome, UnreadableReportError
+from gauntlet.warehouse.reports.source import file_chunks
 
 FAILURE = '<failure message="assert 1 == 2">E   assert 1 == 2</failure>'
 
@@ -202,6 +203,12 @@ def test_impossible_times_are_refused_with_their_place_and_the_case(time, reason
     assert "E   assert 1 == 2" in problem.raw
 
 
+def test_an_impossible_time_of_an_earlier_attempt_is_refused_too():
+    report = read(document(case("<flakyFailure time='-1'/>"), case("<flakyError time='2'/>")))
+    assert report.durations_ms.tolist() == [2000, 500]
+    assert reasons(report) == ["an earlier attempt: time: '-1' is negative"]
+
+
 @pytest.mark.parametrize("name", ["", "  ", None])
 def test_a_case_without_a_name_is_refused_with_all_that_is_wrong_with_it(name):
     report = read(document(case(name=name, time="-1")))
@@ -321,6 +328,11 @@ def test_a_suite_that_differs_in_anything_is_another_run(other):
     assert report.occurrences.tolist() == [0, 0, 1, 1]
 
 
+def test_a_suite_is_no_repetition_of_the_suite_around_it():
+    report = read(suite(suite(suite(case(), case(name="y")))))
+    assert (report.duplicates, len(report.nodeids)) == (0, 2)
+
+
 def test_a_nested_suite_that_stands_there_twice_counts_once():
     inner = suite(case(), name="inner", timestamp="2026-06-30T10:00:00Z")
     outer = suite(inner, case(name="own"), name="outer")
@@ -423,13 +435,13 @@ def test_documents_that_declare_entities_are_refused(declaration):
         (document(case(name="a\x1b[31mb\x00")).encode(), "a\ufffd[31mb\ufffd", 2),
         (document(case(name="a&#27;[31m&#x0;&#xD800;&#10;")).encode(),
          "a\ufffd[31m\ufffd\ufffd\n", 3),
-        (document(case(name="caf\xe9")).encode("latin-1"), "caf\ufffd", 1),
+        (document(case(name="a\xe9")).encode("latin-1"), "a\ufffd", 1),
         (b"<?xml version='1.0' encoding='iso-8859-1'?>"
-         + document(case(name="caf\xe9")).encode("latin-1"), "caf\xe9", 0),
+         + document(case(name="a\xe9")).encode("latin-1"), "a\xe9", 0),
         (b"<?xml version='1.0' encoding='nonsense'?>"
-         + document(case(name="caf\xe9")).encode(), "caf\xe9", 0),
-        (document(case(name="caf\xe9")).encode("utf-16"), "caf\xe9", 0),
-        (document(case(name="caf\xe9")).encode("utf-8-sig"), "caf\xe9", 0),
+         + document(case(name="a\xe9")).encode(), "a\xe9", 0),
+        (document(case(name="a\xe9")).encode("utf-16"), "a\xe9", 0),
+        (document(case(name="a\xe9")).encode("utf-8-sig"), "a\xe9", 0),
         (document(case(name="a\ud800b")).encode("utf-8", "surrogatepass"),
          "a\ufffd\ufffd\ufffdb", 3),
         (document(case(name="\ufffe")).encode(), "\ufffd", 1),
@@ -456,11 +468,34 @@ def test_packed_files_are_read_and_a_cut_one_is_kept_up_to_there():
     assert reasons(report)[0] == "gzip: the stream is cut"
 
 
+def test_a_file_is_read_in_pieces_and_one_that_is_not_there_is_said_so(tmp_path):
+    path = tmp_path / "report.xml"
+    path.write_text(document(*[case(name=f"t{n}") for n in range(5000)]), encoding="utf-8")
+    assert len(list(file_chunks(path))) == 2
+    assert len(parse_junit(file_chunks(path), now=NOW).nodeids) == 5000
+    for wrong in (tmp_path / "none.xml", tmp_path):
+        with pytest.raises(UnreadableReportError, match=f"cannot read {wrong}"):
+            parse_junit(file_chunks(wrong), now=NOW)
+
+
 def test_more_bytes_than_allowed_are_not_read():
     data = gzip.compress(document(*[case(name=f"t{n}") for n in range(20_000)]).encode())
     report = read(data, limits=Limits(bytes=100_000))
     assert 1000 < len(report.nodeids) < 3000
     assert reasons(report)[0] == "more than 100000 bytes; the rest was not read"
+
+
+@pytest.mark.parametrize(
+    ("text", "limits", "message"),
+    [
+        (document("<!--" + " " * 5000 + "-->"), Limits(tag=1000), "a tag or comment of more than"),
+        (document(*[case()] * 20), Limits(cases=10), "report.xml: line 1: more than 10 cases"),
+    ],
+)
+def test_what_would_fill_the_memory_is_refused(text, limits, message):
+    pieces = [text.encode()[n : n + 1500] for n in range(0, len(text), 1500)]
+    with pytest.raises(UnreadableReportError, match=message):
+        parse_junit(pieces, origin="report.xml", now=NOW, limits=limits)
 
 
 def test_a_report_without_cases_has_columns_of_the_right_kind():

@@ -12,7 +12,7 @@ from unit.warehouse.reports.documents import NOW
 from gauntlet.warehouse.reports.junit import parse_junit
 from gauntlet.warehouse.reports.report import UnreadableReportError
 
-thorough = settings(max_examples=300, deadline=None)
+thorough = settings(max_examples=150, deadline=None)
 
 # Few of each, so that names repeat, layouts change, and odd ones meet plain ones.
 NAMES = st.sampled_from(

@@ -97,7 +97,7 @@ def test_pass(): print("out")
 @pytest.mark.parametrize("x", [1, "a/b", "x::y", "q'<&>\\n\\x1b[31m\\x00é"])
 def test_param(x): pass
 class TestC:
-    class TestIn:
+    class TestInner:
         def test_deep(self): assert 1 == 2, '<&"\\x1b\\x00 \\x0b'
 def test_skip(): pytest.skip("why not")
 @pytest.mark.xfail(reason="known")
@@ -135,8 +135,8 @@ def written(tmp_path_factory):
 @pytest.mark.parametrize(
     ("family", "module", "nested"),
     [
-        ("xunit1", "test_a.py", "test_a.py::TestC::TestIn"),
-        ("xunit2", "test_a", "test_a.TestC.TestIn"),
+        ("xunit1", "test_a.py", "test_a.py::TestC::TestInner"),
+        ("xunit2", "test_a", "test_a.TestC.TestInner"),
     ],
 )
 def test_what_the_installed_pytest_writes_is_read(written, family, module, nested):

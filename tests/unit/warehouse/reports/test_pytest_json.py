@@ -201,6 +201,16 @@ def test_what_could_not_be_collected_is_a_case_with_an_error():
         assert np.isnan(report.durations_ms[0])
 
 
+def test_a_file_that_was_skipped_as_a_whole_is_a_case():
+    said = "('tests/b.py', 3, 'Skipped: no GPU')"
+    listed = ["tests/b.py", 3, "Skipped: no GPU"]
+    for longrepr in (said, listed):
+        skipped = {"nodeid": "tests/b.py", "outcome": "skipped", "longrepr": longrepr}
+        report = read(whole(collectors=[skipped]))
+        assert outcomes(report) == {"tests/b.py": "skipped"}
+        assert report.details[0].message == "no GPU"
+
+
 def test_a_collection_that_failed_as_a_whole_is_refused():
     report = read(whole(collectors=[{"nodeid": "", "outcome": "failed"}]))
     assert reasons(report) == ["nodeid: the collection as a whole failed"]
