@@ -33,7 +33,7 @@ from gauntlet.warehouse.store import Store, open_store
 from gauntlet.warehouse.synth.history import SynthRequest, make_history
 from gauntlet.warehouse.synth.shape import SCALES
 
-CASES = 150
+CASES = 150  # a job
 NAMESPACE = UUID("0d3b2f6a-5c3e-4b0e-8a56-0c9f5f0f4d11")
 
 

@@ -21,7 +21,7 @@ from gauntlet.warehouse.rows.base import Row, UtcTime
 from gauntlet.warehouse.tables import SIDE_TABLES, TABLES
 
 NO_DAY = date(1970, 1, 1)
-PayloadFormat = Literal["JSONEachRow", "RowBinary"]
+PayloadFormat = Literal["JSONEachRow", "RowBinary", "Native"]
 
 
 class SectionHeader(StrictModel):

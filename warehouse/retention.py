@@ -1,6 +1,7 @@
 """How long rows are kept: data (``retention.yaml``), applied as each table's TTL."""
 
 from collections import defaultdict
+from functools import cache
 from importlib.resources import as_file, files
 from typing import Literal
 
@@ -31,6 +32,7 @@ class Retention(StrictModel):
         return f"retention-{digest(self.model_dump(mode='json'))[:16]}"
 
 
+@cache
 def load_retention() -> Retention:
     """Read the rules that ship with this version."""
     with as_file(files("gauntlet.warehouse").joinpath("retention.yaml")) as path:

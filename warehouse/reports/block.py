@@ -1,12 +1,12 @@
 """Test reports of many jobs, as batches: columns in, bytes that ClickHouse reads out.
 
 A row object for each of millions of tests a day would cost more than all the rest together. So
-the results of a job become one array with the layout of RowBinary (see ``row_binary``), and only
+the results of a job become one block of columns (see ``native``), and only
 what did not plainly pass, or was refused, becomes rows.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -17,6 +17,11 @@ import numpy as np
 from gauntlet.core.errors import UsageError
 from gauntlet.core.ids import canonical_json
 from gauntlet.warehouse.batch import Batch, Section, batch_number, content_id
+from gauntlet.warehouse.reports.native import (
+    RESULT_COLUMNS,
+    ResultColumns,
+    encode_results,
+)
 from gauntlet.warehouse.reports.nodes import NAME_COLUMNS, ids_of, name_rows
 from gauntlet.warehouse.reports.report import (
     MOST_OCCURRENCES,
@@ -25,11 +30,6 @@ from gauntlet.warehouse.reports.report import (
     Rejection,
     Report,
     occurrences_of,
-)
-from gauntlet.warehouse.reports.row_binary import (
-    RESULT_COLUMNS,
-    ResultColumns,
-    encode_results,
 )
 from gauntlet.warehouse.rows.base import Row
 from gauntlet.warehouse.rows.ci import TestDetailRow
@@ -90,18 +90,34 @@ class _Results:
 
 
 def report_batch(
-    reports: Sequence[tuple[JobContext, Report]], *, source: str, now: datetime
+    reports: Sequence[tuple[JobContext, Report]],
+    *,
+    source: str,
+    now: datetime,
+    with_names: bool = True,
 ) -> list[Batch]:
     """Make batches of at most ``MOST_ROWS`` results; a job is split only where it has more.
 
     All reports of a job must be given in one call: together they number the occurrences of a
     test, and a report that comes twice under two names counts once. All results of a job carry
     the instant at which it started: what the context says, else its reports, else ``now``. The
-    same reports give batches of the same id whenever they are sent.
+    same reports give batches of the same id whenever they are sent. ``with_names=False`` leaves
+    the tests' names to ``names_batch``.
     Raises UsageError where one job comes with two contexts, or with a time without a zone.
     """
     found = [_results(job, mine, now) for job, mine in _by_job(reports)]
-    return [_batch(group, source, now) for group in _groups(found)]
+    return [_batch(group, source, now, with_names=with_names) for group in _groups(found)]
+
+
+def names_batch(rows: Iterable[bytes], *, source: str, now: datetime) -> Batch:
+    """Make a batch of rows of ``tests``, as ``name_rows`` gives them.
+
+    Reports repeat the same names without end; who reads many of them sends each name once.
+    """
+    ordered = sorted(rows)
+    batch_id = content_id(f"{source}-names", *ordered)
+    section = _named(ordered, batch_number(batch_id))
+    return Batch.of(batch_id, (), source=source, created_at=now, blocks=[section])
 
 
 def _by_job(
@@ -219,21 +235,23 @@ def _shifted(details: Sequence[CaseDetail], by: int) -> Sequence[CaseDetail]:
     return [CaseDetail(d.index + by, d.message, d.text, d.file, d.line) for d in details]
 
 
-def _batch(group: Sequence[_Results], source: str, now: datetime) -> Batch:
+def _batch(group: Sequence[_Results], source: str, now: datetime, *, with_names: bool) -> Batch:
     batch_id = content_id(source, *(results.content() for results in group))
     number = batch_number(batch_id)
     rows: list[Row] = []
     for results in group:
         rows += _detail_rows(results)
         rows += _rejected_rows(results, source, now)
+    blocks = []
+    if any(results.names for results in group):
+        blocks = [_names(group, number)] if with_names else []
+        blocks.append(_test_results(group, number))
     return Batch.of(
         batch_id,
         rows,
         source=source,
         created_at=now,
-        blocks=[_names(group, number), _test_results(group, number)]
-        if any(results.names for results in group)
-        else [],
+        blocks=blocks,
         days={results.started_at.date() for results in group if results.names},
     )
 
@@ -243,13 +261,17 @@ def _names(group: Sequence[_Results], number: int) -> Section:
     distinct: Collection[bytes] = group[0].names
     if len(group) > 1 or group[0].columns.occurrences.any():
         distinct = dict.fromkeys(chain.from_iterable(results.names for results in group))
+    return _named(distinct, number)
+
+
+def _named(rows: Collection[bytes], number: int) -> Section:
     batch = number.to_bytes(8, "little")
     return Section(
         table="tests",
         columns=NAME_COLUMNS,
         format="RowBinary",
-        rows=len(distinct),
-        payload=batch.join(distinct) + batch,
+        rows=len(rows),
+        payload=batch.join(rows) + batch,
     )
 
 
@@ -257,7 +279,7 @@ def _test_results(group: Sequence[_Results], number: int) -> Section:
     return Section(
         table="test_results",
         columns=RESULT_COLUMNS,
-        format="RowBinary",
+        format="Native",
         rows=sum(len(results.names) for results in group),
         payload=b"".join(
             encode_results(

@@ -16,12 +16,16 @@ from typing import Literal
 
 from gauntlet.core.errors import GauntletError
 from gauntlet.warehouse.batch import Batch
-from gauntlet.warehouse.reports.block import JobContext, report_batch
+from gauntlet.warehouse.reports.block import JobContext, names_batch, report_batch
 from gauntlet.warehouse.reports.junit import parse_junit
+from gauntlet.warehouse.reports.nodes import name_rows
 from gauntlet.warehouse.reports.pytest_json import parse_pytest_json
 from gauntlet.warehouse.reports.report import Report, UnreadableReportError
 from gauntlet.warehouse.retention import kept_days
 from gauntlet.warehouse.spool import Spool
+
+_SENT_NAMES: set[bytes] = set()
+_MOST_SENT_NAMES = 400_000
 
 Kind = Literal["junit", "pytest-json"]
 
@@ -112,6 +116,7 @@ def _groups(jobs: Sequence[JobReports]) -> Iterator[list[JobReports]]:
 def read_group(jobs: Sequence[JobReports], request: ReadRequest) -> ReadTotals:
     """Read some jobs' reports into one parcel of the spool: a batch for each job."""
     batches: list[Batch] = []
+    names: dict[bytes, None] = {}
     unreadable, reasons = [], []
     results = rejected = repeated = 0
     for each in jobs:
@@ -129,7 +134,11 @@ def read_group(jobs: Sequence[JobReports], request: ReadRequest) -> ReadTotals:
                 f"{path}: {problem.position}: {'; '.join(problem.reasons)}"
                 for problem in report.problems
             ]
-        mine = report_batch(found, source=request.kind, now=request.now) if found else []
+        mine = (
+            report_batch(found, source=request.kind, now=request.now, with_names=False)
+            if found
+            else []
+        )
         if old := [batch for batch in mine if _expired(batch, request.now)]:
             day = max(day for batch in old for day in batch.days)
             unreadable.append(
@@ -142,8 +151,13 @@ def read_group(jobs: Sequence[JobReports], request: ReadRequest) -> ReadTotals:
             results += counts.get("test_results", 0)
             rejected += counts.get("rejected_rows", 0)
         batches += mine
+        names.update(_new_names(found if mine else []))
     if batches and request.spool is not None:
+        if names:
+            batches.insert(0, names_batch(names, source=request.kind, now=request.now))
         Spool(request.spool).add(*batches)
+        # Safe on disk: this process need not send them again.
+        _SENT_NAMES.update(names)
     return ReadTotals(
         results=results,
         rejected=rejected,
@@ -151,6 +165,18 @@ def read_group(jobs: Sequence[JobReports], request: ReadRequest) -> ReadTotals:
         unreadable=tuple(unreadable),
         reasons=tuple(reasons),
     )
+
+
+def _new_names(found: Sequence[tuple[JobContext, Report]]) -> dict[bytes, None]:
+    """Rows of ``tests`` that this process has not sent yet."""
+    if len(_SENT_NAMES) > _MOST_SENT_NAMES:
+        _SENT_NAMES.clear()
+    return {
+        row: None
+        for job, report in found
+        for row in name_rows(job.repository, report.nodeids)
+        if row not in _SENT_NAMES
+    }
 
 
 def _expired(batch: Batch, now: datetime) -> bool:

@@ -6,7 +6,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from gauntlet.warehouse.reports.row_binary import encode_length, encode_text
+from gauntlet.warehouse.reports.varint import encode_length, encode_text
 
 NAME_COLUMNS = ("test_id", "repository", "nodeid", "file", "batch")
 # Tests whose rows are kept in memory, about 170 MB of them.

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from unit.warehouse.reports.documents import NOW, case, document, read
 
 from gauntlet.core.errors import UsageError
-from gauntlet.warehouse.batch import Batch, batch_number
+from gauntlet.warehouse.batch import batch_number, load_batches
 from gauntlet.warehouse.migrations import load_migrations
 from gauntlet.warehouse.reports import block
 from gauntlet.warehouse.reports.block import JobContext, report_batch
+from gauntlet.warehouse.reports.native import RESULT_COLUMNS
 from gauntlet.warehouse.reports.nodes import NAME_COLUMNS, test_id
 from gauntlet.warehouse.reports.report import CaseDetail, Rejection, Report, occurrences_of
-from gauntlet.warehouse.reports.row_binary import RESULT_COLUMNS
 
 STARTED = datetime(2026, 7, 1, 9, 30, 0, 123_456, tzinfo=UTC)
 WORDS = ["", "passed", "failed", "error", "skipped", "xfailed", "xpassed"]
@@ -226,7 +226,7 @@ names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 def test_batches_come_back_from_their_bytes_as_they_were(found):
     pairs = [(job(n), report(mine, [1 + len(name) % 6 for name in mine])) for mine, n in found]
     for batch in report_batch(pairs, source="junit", now=NOW):
-        loaded = Batch.load(batch.dump())
+        (loaded,) = load_batches(batch.dump())
         assert (loaded, loaded.number) == (batch, batch_number(batch.batch_id))
 
 
@@ -234,7 +234,7 @@ READ_BACK = """
 import json, sys
 import clickhouse_connect
 from pathlib import Path
-from gauntlet.warehouse.batch import Batch
+from gauntlet.warehouse.batch import load_batches
 from gauntlet.warehouse.migrations import load_migrations
 
 folder = Path(sys.argv[1])
@@ -244,7 +244,7 @@ for migration in load_migrations():
         client.command(statement)
 tables = set()
 for path in sorted(folder.glob("*.batch")):
-    for section in Batch.load(path.read_bytes()).sections:
+    for section in load_batches(path.read_bytes())[0].sections:
         tables.add(section.table)
         client.raw_insert(
             section.table,
