@@ -1,11 +1,11 @@
 """How fast does the warehouse take test results, and how fast does it answer?
 
-    python benchmarks/warehouse_speed.py ingest [--jobs 4000] [--rounds 3]
+    python benchmarks/warehouse_speed.py ingest [--jobs N] [--cases N]
     python benchmarks/warehouse_speed.py queries [--millions 1 10 100]
 
 ``ingest`` writes JUnit files of pytest's shape and runs ``gauntlet ingest junit`` on them: parse,
 check, spool (synced), ship, store. Beside it the same rows through the client library's own insert
-of Python columns, and the insert alone. ``queries`` fills a warehouse at vLLM's shape and runs every
+``ingest`` writes JUnit files of pytest's shape and runs ``gauntlet ingest junit`` on them: parse,
 named query that a page asks, through the local server as a page does.
 """
 
@@ -33,15 +33,14 @@ from gauntlet.warehouse.store import Store, open_store
 from gauntlet.warehouse.synth.history import SynthRequest, make_history
 from gauntlet.warehouse.synth.shape import SCALES
 
-CASES = 150  # a job
 NAMESPACE = UUID("0d3b2f6a-5c3e-4b0e-8a56-0c9f5f0f4d11")
 
 
-def junit_text(job: int, dice: random.Random) -> str:
+def junit_text(job: int, cases_of_job: int, dice: random.Random) -> str:
     """A report as pytest writes it: most pass, some are skipped, one in two hundred fails."""
     start = utc_now() - timedelta(hours=2)
     cases = []
-    for case in range(CASES):
+    for case in range(cases_of_job):
         name = f"test_case[{case % 50}-bf16-{case % 7}]"
         head = (
             f'<testcase classname="tests.kernels.area_{job % 40}.test_file_{case // 30}"'
@@ -58,18 +57,18 @@ def junit_text(job: int, dice: random.Random) -> str:
             cases.append(f"{head} />")
     return (
         '<?xml version="1.0" encoding="utf-8"?><testsuites><testsuite name="pytest" errors="0"'
-        f' failures="0" skipped="0" tests="{CASES}" time="205.1" hostname="gpu-17"'
+        f' failures="0" skipped="0" tests="{cases_of_job}" time="205.1" hostname="gpu-17"'
         f' timestamp="{start.isoformat()}">{"".join(cases)}</testsuite></testsuites>'
     )
 
 
-def write_reports(folder: Path, jobs: int) -> tuple[int, Path]:
+def write_reports(folder: Path, jobs: int, cases: int) -> tuple[int, Path]:
     """Write one report a job and the manifest of all; return bytes and the manifest."""
     dice = random.Random(5)
     size = 0
     lines = []
     for job in range(jobs):
-        text = junit_text(job, dice)
+        text = junit_text(job, cases, dice)
         (folder / f"{job}.xml").write_text(text)
         size += len(text)
         lines.append(
@@ -159,20 +158,20 @@ def insert_alone(store: Store, batches: list[Batch]) -> tuple[float, float]:
     return as_bytes, as_columns
 
 
-def bench_ingest(jobs: int, rounds: int) -> None:
-    rows = jobs * CASES
+def bench_ingest(jobs: int, cases: int, rounds: int) -> None:
+    rows = jobs * cases
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         reports = work / "reports"
         reports.mkdir()
-        size, manifest = write_reports(reports, jobs)
+        size, manifest = write_reports(reports, jobs, cases)
         print(f"{jobs:,} reports, {rows:,} results, {size / 1e6:.0f} MB of XML")
         whole, peaks, as_bytes, as_columns = [], [], [], []
         for _ in range(rounds):
             rate, peak = whole_path(work, manifest, rows)
             whole.append(rate)
             peaks.append(peak)
-        few = batches_of(reports, min(jobs, 2_000))
+        few = batches_of(reports, min(jobs, 600_000 // cases))
         with open_store(str(work / "other")) as store:
             for _ in range(rounds):
                 one, other = insert_alone(store, few)
@@ -186,7 +185,7 @@ def bench_ingest(jobs: int, rounds: int) -> None:
         ("anchor: insert alone, library, columns", as_columns),
     ):
         middle = statistics.median(rates)
-        print(f"{label:44}{middle:12,.0f}{min(rates):14,.0f}–{max(rates):,.0f} rows/s")
+        print(f"{label:44}{middle:12,.0f}{min(rates):14,.0f}-{max(rates):,.0f} rows/s")
     print(f"server's peak memory: {max(peaks):.0f} MiB")
 
 
@@ -307,12 +306,13 @@ def main() -> None:
     commands = parser.add_subparsers(dest="what", required=True)
     ingest = commands.add_parser("ingest")
     ingest.add_argument("--jobs", type=int, default=4_000)
+    ingest.add_argument("--cases", type=int, default=150, help="test cases of a job")
     ingest.add_argument("--rounds", type=int, default=3)
     queries = commands.add_parser("queries")
     queries.add_argument("--millions", type=int, nargs="+", default=[1, 10, 100])
     given = parser.parse_args()
     if given.what == "ingest":
-        bench_ingest(given.jobs, given.rounds)
+        bench_ingest(given.jobs, given.cases, given.rounds)
     else:
         bench_queries(given.millions)
 

@@ -5,6 +5,7 @@ the results of a job become one block of columns (see ``native``), and only
 what did not plainly pass, or was refused, becomes rows.
 """
 
+import json
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ from gauntlet.warehouse.rows.ci import TestDetailRow
 from gauntlet.warehouse.rows.ingest import RejectedRow
 
 MOST_ROWS = 50_000
+_json_text = json.encoder.encode_basestring
 _WORDS = {int(outcome): outcome.word for outcome in Outcome}
 
 
@@ -240,12 +242,13 @@ def _batch(group: Sequence[_Results], source: str, now: datetime, *, with_names:
     number = batch_number(batch_id)
     rows: list[Row] = []
     for results in group:
-        rows += _detail_rows(results)
         rows += _rejected_rows(results, source, now)
     blocks = []
     if any(results.names for results in group):
         blocks = [_names(group, number)] if with_names else []
         blocks.append(_test_results(group, number))
+    if details := _details(group, number):
+        blocks.append(details)
     return Batch.of(
         batch_id,
         rows,
@@ -297,27 +300,39 @@ def _test_results(group: Sequence[_Results], number: int) -> Section:
     )
 
 
-def _detail_rows(results: _Results) -> Iterator[TestDetailRow]:
-    columns = results.columns
-    places = [detail.index for detail in results.details]
-    for detail, test_id, occurrence, outcome in zip(
-        results.details,
-        columns.test_ids[places].tolist(),
-        columns.occurrences[places].tolist(),
-        columns.outcomes[places].tolist(),
-        strict=True,
-    ):
-        yield TestDetailRow(
-            test_id=test_id,
-            job_id=results.job.job_id,
-            occurrence=occurrence,
-            outcome=_WORDS[outcome],
-            message=detail.message,
-            text=detail.text,
-            file=detail.file,
-            line=detail.line,
-            started_at=results.started_at,
+def _details(group: Sequence[_Results], number: int) -> Section | None:
+    """What cases said, as JSON lines; there are too many for a model each."""
+    lines: list[str] = []
+    for results in group:
+        columns = results.columns
+        places = [detail.index for detail in results.details]
+        # In the order of the columns: what differs, what is the job's, the batch's number.
+        tail = (
+            f'"job_id":"{results.job.job_id}","started_at":"{results.started_at:%Y-%m-%dT%H:%M:%S.%fZ}"'
+            f',"batch":{number}}}\n'
         )
+        for detail, test_id, occurrence, outcome in zip(
+            results.details,
+            columns.test_ids[places].tolist(),
+            columns.occurrences[places].tolist(),
+            columns.outcomes[places].tolist(),
+            strict=True,
+        ):
+            line = "null" if detail.line is None else detail.line
+            lines.append(
+                f'{{"test_id":{test_id},"occurrence":{occurrence},"outcome":"{_WORDS[outcome]}"'
+                f',"message":{_json_text(detail.message)},"text":{_json_text(detail.text)}'
+                f',"file":{_json_text(detail.file)},"line":{line},{tail}'
+            )
+    if not lines:
+        return None
+    return Section(
+        table=TestDetailRow.table,
+        columns=(*TestDetailRow.model_fields, "batch"),
+        format="JSONEachRow",
+        rows=len(lines),
+        payload="".join(lines).encode(),
+    )
 
 
 def _rejected_rows(results: _Results, source: str, now: datetime) -> Iterator[RejectedRow]:

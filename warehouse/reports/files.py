@@ -29,9 +29,11 @@ _MOST_SENT_NAMES = 400_000
 
 Kind = Literal["junit", "pytest-json"]
 
-# About 50,000 results: large enough to insert at full speed, small enough to hold.
-_PARCEL_BYTES = 8 << 20
+# About 150,000 results: large enough to insert at full speed, small enough to hold.
+_PARCEL_BYTES = 16 << 20
 _CHUNK_BYTES = 1 << 20
+# Parcels that are read while others are stored; more would only fill memory and disk.
+_AHEAD = 3
 # Starting processes takes longer than reading this much.
 _WORTH_PROCESSES_BYTES = 16 << 20
 
@@ -90,7 +92,7 @@ def read_reports(
         waiting = iter(groups)
         while True:
             # No more than a few ahead, so that a full disk or a Ctrl-C ends soon.
-            for group in islice(waiting, request.processes + 1 - len(running)):
+            for group in islice(waiting, _AHEAD * request.processes - len(running)):
                 running.add(pool.submit(read_group, group, request))
             if not running:
                 return
