@@ -5,8 +5,8 @@
 
 ``ingest`` writes JUnit files of pytest's shape and runs ``gauntlet ingest junit`` on them: parse,
 check, spool (synced), ship, store. Beside it the same rows through the client library's own insert
-``ingest`` writes JUnit files of pytest's shape and runs ``gauntlet ingest junit`` on them: parse,
-named query that a page asks, through the local server as a page does.
+of Python columns, and the insert alone. ``queries`` fills a warehouse at vLLM's shape and runs
+every named query that a page asks, through the local server as a page does.
 """
 
 import argparse

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gauntlet.warehouse.folder_lock import lock_folder
+from gauntlet.warehouse.server.launch import find
 from gauntlet.warehouse.server.state import read_state
 from gauntlet.warehouse.store import Store, open_embedded
 
@@ -32,9 +33,9 @@ def served_folder(folder: Path) -> Iterator[str]:
 
 def stop_server(folder: Path) -> None:
     """End a folder's server, if it has one, and wait until it has let go of the folder."""
-    state = read_state(folder.resolve())
+    state = read_state(folder.resolve()) if find(folder.resolve()) else None
     if state is None:
-        return
+        return  # a file alone may name any process
     with contextlib.suppress(ProcessLookupError):
         os.kill(state.pid, signal.SIGTERM)
     lock_folder(folder.resolve(), 20).close()

@@ -5,9 +5,11 @@ Eight commits. ``kernels`` breaks at commit 6 (7 did not run it), ``engine`` is 
 """
 
 from datetime import UTC, date, datetime, timedelta
+from uuid import uuid5
 
 import pytest
 from factories import (
+    NAMESPACE,
     NOON,
     attempt_row,
     batch,
@@ -25,10 +27,11 @@ from stores import embedded_store
 from gauntlet.core.clock import utc_now
 from gauntlet.warehouse.named_queries import load_query, query_names
 from gauntlet.warehouse.rollups import roll_up, stale_days
-from gauntlet.warehouse.rows.ci import QueuePriceRow, QueueSampleRow
+from gauntlet.warehouse.rows.ci import GpuSampleRow, QueuePriceRow, QueueSampleRow, SpanRow
 from gauntlet.warehouse.rows.ingest import RejectedRow
 from gauntlet.warehouse.rows.measurement import EvalResultRow
 
+MINUTE = timedelta(minutes=1)
 # Queries speak of the last days: the history has to be young.
 SHIFT = utc_now().replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=2) - NOON
 
@@ -343,6 +346,42 @@ def test_books_and_refusals(store):
     assert (row["kind"], row["outcome"]) == ("quarantine", "on")
 
 
+def test_where_a_job_s_time_went_and_how_its_machine_was(store):
+    job = uuid5(NAMESPACE, "spans")
+    start = utc_now() - timedelta(hours=1)
+    spans = [
+        SpanRow(
+            job_id=job,
+            span_id=str(n),
+            kind="section",
+            name=name,
+            started_at=start + n * MINUTE,
+            duration_ms=60_000.0,
+        )
+        for n, name in enumerate(["checkout", "tests"])
+    ]
+    samples = [
+        GpuSampleRow(
+            at=start + n * MINUTE,
+            host="h",
+            gpu="0",
+            utilization_pct=50.0 + n,
+            throttle_bits=n % 2,
+            sm_clock_mhz=1980.0 - n,
+        )
+        for n in range(4)
+    ]
+    store.insert(batch("machine", *spans, *samples))
+    rows = store.query("job_spans", job_id=str(job))
+    assert [(row["name"], row["duration_ms"]) for row in rows] == [
+        ("checkout", 60_000.0),
+        ("tests", 60_000.0),
+    ]
+    (gpu,) = store.query("gpu_history", host="h", step_min=1440)
+    assert (gpu["samples"], gpu["throttled_samples"], gpu["least_sm_clock_mhz"]) == (4, 2, 1977.0)
+    assert gpu["most_memory_mib"] is None
+
+
 def test_what_pipelines_needs_of_the_past(store):
     jobs = {row["job_key"]: row["seconds"] for row in store.query("job_durations")}
     assert jobs["models"] == [600.0] * 8
@@ -385,7 +424,7 @@ def test_every_query_runs_on_an_empty_answer(store):
         "run_id": "none", "workload": "none", "job_key": "none", "nodeid": "none", "queue": "none",
         "before": 0, "after": 0, "build": 0, "recipe": "none", "task": "none",
         "night": date(2020, 1, 1),
-        "subject": "none", "repository": "none",
+        "job_id": "none", "host": "none", "subject": "none", "repository": "none",
     }  # fmt: skip
     for name in query_names():
         query = load_query(name)

@@ -1,20 +1,27 @@
 """Ingest under faults, as processes: killed anywhere, twice at once, without a store."""
 
+import contextlib
 import json
 import os
 import random
+import select
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from urllib.parse import unquote_to_bytes
 from uuid import UUID, uuid5
 
 import pytest
 from stores import stop_server
 
+from gauntlet.warehouse.server.launch import find_or_start
 from gauntlet.warehouse.server.state import read_state
 from gauntlet.warehouse.spool import Spool
 from gauntlet.warehouse.store import open_store
+from integration.processes import MARK, describe, marked, wait_gone
 
 NAMESPACE = UUID("8f14e45f-ceea-467f-a83b-0c9b4f6d1a11")
 JOBS, CASES = 30, 12
@@ -223,3 +230,124 @@ def test_the_clock_of_the_client_moves_no_instant(reports, tmp_path):
     (row,) = json.loads(done.stdout)
     assert row["started_at"] == stamp
     assert row["text"].startswith(stamp[:19].replace("T", " "))
+
+
+class CuttingProxy:
+    """Passes requests on, and hangs up instead of answering the first inserts into a table.
+
+    The server has taken the rows; the client never hears of it.
+    """
+
+    def __init__(self, port, table, cuts):
+        self._server, self._wanted, self.cuts = port, f"INSERT INTO `{table}`".encode(), cuts
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._listener.close()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        upstream = socket.create_connection(("127.0.0.1", self._server))
+        asked = bytearray()
+        with client, upstream, contextlib.suppress(OSError):
+            while True:
+                ready, _, _ = select.select([client, upstream], [], [])
+                if client in ready:
+                    data = client.recv(1 << 16)
+                    if not data:
+                        return
+                    asked += data
+                    upstream.sendall(data)
+                if upstream in ready:
+                    data = upstream.recv(1 << 16)
+                    if not data:
+                        return
+                    text = unquote_to_bytes(bytes(asked)).replace(b"+", b" ")
+                    if self.cuts and self._wanted.replace(b"`", b"") in text.replace(b"`", b""):
+                        self.cuts -= 1
+                        return
+                    asked.clear()
+                    client.sendall(data)
+
+
+@pytest.mark.parametrize("cuts", [1, 3])
+def test_a_connection_cut_after_the_server_took_the_rows(reports, tmp_path, monkeypatch, cuts):
+    """Nothing is stored twice by the retries, the client library's own or ours."""
+    monkeypatch.chdir(tmp_path)
+    served = find_or_start(tmp_path / "wh")
+    proxy = CuttingProxy(served.port, "test_results", cuts)
+    url = f"http://default:{served.token}@127.0.0.1:{proxy.port}/default"
+    told = []
+    for words in (
+        command(reports)[3:-2],
+        ["ingest", "replay", "--json"],
+        ["ingest", "replay", "--json"],
+    ):
+        done = subprocess.run(
+            [*command(reports)[:3], *words, "--warehouse", url],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        told.append((done.returncode, json.loads(done.stdout)["spooled"]))
+    proxy.close()
+    assert proxy.cuts == 0
+    assert told[-1] == (0, 0), told
+    whole(tmp_path)
+
+
+READ = """
+import sys
+from pathlib import Path
+from gauntlet.core.clock import utc_now
+from gauntlet.warehouse.reports import files
+from gauntlet.warehouse.reports.manifest import load_manifest
+
+if __name__ == "__main__":
+    files._WORTH_PROCESSES_BYTES = files._PARCEL_BYTES = 1
+    request = files.ReadRequest(
+        kind="junit", now=utc_now(), spool=Path(sys.argv[2]), processes=2
+    )
+    jobs = load_manifest(Path(sys.argv[1])) * int(sys.argv[3])
+    print("reading", flush=True)
+    print(sum(each.results for each in files.read_reports(jobs, request, lambda: None)))
+"""
+
+
+def read_in_processes(reports, mark, times):
+    script = reports.parent / "read.py"
+    script.write_text(READ)
+    return subprocess.Popen(
+        [sys.executable, str(script), str(reports), str(reports.parent / "spool"), str(times)],
+        env={**os.environ, MARK: mark},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_processes_read_the_same_as_one(reports):
+    running = read_in_processes(reports, "read-all", 1)
+    out, _ = running.communicate(timeout=60)
+    assert out.split() == ["reading", str(JOBS * CASES)]
+    kept = [
+        batch for parcel in Spool(reports.parent / "spool").pending() for batch in parcel.read()
+    ]
+    assert sum(batch.told_rows for batch in kept) == JOBS * CASES
+    assert len({batch.number for batch in kept if batch.told_rows}) == JOBS
+
+
+def test_readers_do_not_outlive_the_command(reports):
+    running = read_in_processes(reports, "read-killed", 400)
+    assert running.stdout.readline() == "reading\n"
+    deadline = time.monotonic() + 30
+    while len(marked("read-killed")) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(marked("read-killed")) >= 3
+    running.kill()
+    running.communicate()
+    assert not (left := wait_gone("read-killed", 10)), describe(left)

@@ -25,10 +25,9 @@ def log(file: Path, job_id: str, build_id: str | None, folder: Path | None, targ
 
     It is read once, in memory that does not grow with it. A later reading replaces an earlier one.
     """
+    from gauntlet.core.clock import utc_now
     from gauntlet.warehouse.reports.log import keep_log, scan_log
     from gauntlet.warehouse.reports.log_batch import log_batch, uuid_of
-
-    from gauntlet.core.clock import utc_now
 
     now = utc_now()
     job, build = uuid_of(job_id, "--job-id"), uuid_of(build_id, "--build-id") if build_id else None

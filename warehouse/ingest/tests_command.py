@@ -81,12 +81,11 @@ def _bring_in(
     target: Target,
     job: "dict[str, str | datetime | None]",
 ) -> None:
-    from gauntlet.warehouse.reports.files import ReadRequest, read_reports
-    from gauntlet.warehouse.reports.manifest import jobs_of_files, load_manifest
-
     from gauntlet.core.clock import utc_now
     from gauntlet.core.errors import UsageError
     from gauntlet.warehouse.location import spool_folder
+    from gauntlet.warehouse.reports.files import ReadRequest, read_reports
+    from gauntlet.warehouse.reports.manifest import jobs_of_files, load_manifest
 
     if bool(paths) == bool(manifest):
         raise UsageError("give either PATHS or --jobs FILE")

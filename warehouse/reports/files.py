@@ -5,12 +5,15 @@ fill the spool and the caller ships what is there meanwhile.
 """
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Literal
 
@@ -87,7 +90,9 @@ def read_reports(
             on_parcel()
         return
     # Not by fork: the caller may hold connections and threads.
-    with ProcessPoolExecutor(request.processes, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        request.processes, mp_context=get_context("spawn"), initializer=_begin_reader
+    ) as pool:
         running: set[Future[ReadTotals]] = set()
         waiting = iter(groups)
         while True:
@@ -100,6 +105,21 @@ def read_reports(
             for future in done:
                 yield future.result()
             on_parcel()
+
+
+def _begin_reader() -> None:
+    """Leave Ctrl-C to the parent, and end with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is None:
+        return
+    sentinel = parent.sentinel
+
+    def end_with_parent() -> None:
+        wait_for([sentinel])
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _groups(jobs: Sequence[JobReports]) -> Iterator[list[JobReports]]:
