@@ -7,6 +7,7 @@ good goes to quarantine with the reason.
 """
 
 import fcntl
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,8 +50,9 @@ class Spool:
 
         Raises InfrastructureError where the disk refuses.
         """
-        first = batches[0]
-        path = self._pending / f"{first.created_at:%Y%m%dT%H%M%S%f}-{first.number:016x}.batch"
+        # Two parcels may begin with the same batch at the same instant; neither may replace the other.
+        stamp, ours = f"{batches[0].created_at:%Y%m%dT%H%M%S%f}", secrets.token_hex(8)
+        path = self._pending / f"{stamp}-{ours}.batch"
         return write_atomic(path, b"".join(batch.dump() for batch in batches), fsync=True)
 
     def split(self, parcel: Parcel, batches: Sequence[Batch]) -> list[Parcel]:

@@ -296,7 +296,7 @@ def test_a_connection_cut_after_the_server_took_the_rows(reports, tmp_path, monk
         )  # fmt: skip
         told.append((done.returncode, json.loads(done.stdout)["spooled"]))
     proxy.close()
-    assert proxy.cuts == 0
+    assert proxy.cuts < cuts
     assert told[-1] == (0, 0), told
     whole(tmp_path)
 

@@ -16,6 +16,14 @@ def test_what_is_added_waits_oldest_first(tmp_path):
     assert spool.rows() == 2
 
 
+def test_parcels_that_begin_alike_do_not_replace_each_other(tmp_path):
+    spool = Spool(tmp_path)
+    spool.add(batch("names", run_row()), batch("one", run_row()))
+    spool.add(batch("names", run_row()), batch("two", run_row()))
+    kept = [each.batch_id for parcel in spool.pending() for each in parcel.read()]
+    assert sorted(kept) == ["names", "names", "one", "two"]
+
+
 def test_an_empty_spool_needs_no_folder(tmp_path):
     spool = Spool(tmp_path / "none")
     assert (spool.pending(), spool.set_asides(), spool.rows()) == ([], [], 0)
