@@ -50,7 +50,7 @@ class Spool:
 
         Raises InfrastructureError where the disk refuses.
         """
-        # Two parcels may begin with the same batch at the same instant; neither may replace the other.
+        # Two parcels may begin alike at the same instant, and neither may replace the other.
         stamp, ours = f"{batches[0].created_at:%Y%m%dT%H%M%S%f}", secrets.token_hex(8)
         path = self._pending / f"{stamp}-{ours}.batch"
         return write_atomic(path, b"".join(batch.dump() for batch in batches), fsync=True)

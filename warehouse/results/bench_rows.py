@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, tzinfo
 from gauntlet.warehouse.batch import Batch, content_id
 from gauntlet.warehouse.results.bench import METRICS, BenchReport, Observed, read_bench
 from gauntlet.warehouse.results.bench_checks import contradictions
-from gauntlet.warehouse.results.identity import Found, Identity, repetition_of
+from gauntlet.warehouse.results.identity import Found, Identity, repetition_of, timeless
 from gauntlet.warehouse.rows.measurement import MetricRow, RepetitionRow, RequestRow
 
 _SOURCE = "bench"
@@ -51,9 +51,7 @@ def bench_batch(
     row = repetition_of(found, identity)
     rows = [*_metric_rows(report, row), *_request_rows(report, row)] if not reasons else []
     # Under another identity the same file is another repetition of another series.
-    batch_id = content_id(
-        _SOURCE, data, row.model_dump_json(exclude={"started_at", "ended_at"}).encode()
-    )
+    batch_id = content_id(_SOURCE, data, timeless(row))
     return Batch.of(batch_id, [*rows, row], source=_SOURCE, created_at=now), row
 
 

@@ -22,6 +22,7 @@ from gauntlet.warehouse.results.identity import (
     Identity,
     UnreadableResultError,
     repetition_of,
+    timeless,
 )
 from gauntlet.warehouse.rows.measurement import EvalResultRow, EvalSampleRow
 
@@ -127,8 +128,7 @@ def bfcl_batch(
                 partial=expected is not None and len(asked) < expected,
             )
         )
-    fixed = row.model_dump_json(exclude={"started_at", "ended_at"}).encode()
-    batch_id = content_id(_SOURCE, result, score, fixed)
+    batch_id = content_id(_SOURCE, result, score, timeless(row))
     return Batch.of(batch_id, [*rows, row], source=_SOURCE, created_at=now), row.reasons
 
 

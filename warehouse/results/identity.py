@@ -114,3 +114,8 @@ def repetition_of(found: Found, identity: Identity) -> RepetitionRow:
         artifact_digest=f"sha256:{found.content}",
         build_id=identity.build_id,
     )
+
+
+def timeless(row: RepetitionRow) -> bytes:
+    """What names a repetition beside its file: all but times, which may be those of the reading."""
+    return row.model_dump_json(exclude={"started_at", "ended_at"}).encode()

@@ -22,6 +22,7 @@ from gauntlet.warehouse.results.identity import (
     Identity,
     UnreadableResultError,
     repetition_of,
+    timeless,
 )
 from gauntlet.warehouse.rows.base import Row, implausible_instant
 from gauntlet.warehouse.rows.ingest import RejectedRow
@@ -175,8 +176,7 @@ def _task_batch(
             )
             for score in scores
         ]
-    fixed = row.model_dump_json(exclude={"started_at", "ended_at"}).encode()
-    batch_id = content_id(_SOURCE, content.encode(), samples, fixed)
+    batch_id = content_id(_SOURCE, content.encode(), samples, timeless(row))
     batch = Batch.of(batch_id, [*rows, row], source=_SOURCE, created_at=now)
     return batch, row.reasons
 
