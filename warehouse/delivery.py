@@ -43,8 +43,11 @@ class Delivery(Scoped):
         """Keep batches as one parcel. Raises InfrastructureError where the disk refuses."""
         self.spool.add(*batches)
 
-    def ship(self, *, wait_s: float = 30.0) -> Receipt:
-        """Ship what waits, of this delivery or of earlier ones; never raises for the store."""
+    def ship(self, *, wait_s: float = 8.0) -> Receipt:
+        """Ship what waits, of this delivery or of earlier ones; never raises for the store.
+
+        It does not wait long for a store: what is in the spool is safe.
+        """
         receipt = self.receipt
         try:
             if self._store is None:

@@ -30,18 +30,13 @@ from gauntlet.warehouse.store import RefusedRowsError
 def store(tmp_path_factory):
     with embedded_store(tmp_path_factory.mktemp("shipping") / "warehouse") as opened:
         yield opened
+        # Whatever the tests did, ledger and rows agree in the end.
+        assert [each for each in check_store(opened) if not each.ok] == []
 
 
 @pytest.fixture
 def spool(tmp_path):
     return Spool(tmp_path / "spool")
-
-
-@pytest.fixture(autouse=True)
-def books_agree(store):
-    """Whatever a test does, ledger and rows agree afterwards."""
-    yield
-    assert [each for each in check_store(store) if not each.ok] == []
 
 
 def metrics(name, n=5):

@@ -141,7 +141,9 @@ class Ingest:
         receipt = Receipt()
         if self.delivery is not None:
             with self.delivery:
-                receipt = self.delivery.ship()
+                receipt = self.delivery.receipt
+                if receipt.stopped is None:
+                    receipt = self.delivery.ship()
                 if roll_up:
                     self.delivery.roll_up()
         duplicates, spooled, stopped = receipt.duplicates, receipt.spooled, receipt.stopped
