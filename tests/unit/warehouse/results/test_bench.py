@@ -263,3 +263,17 @@ def test_a_summary_whose_counts_disagree_is_refused(shared):
     path = shared / "data" / "samples" / "inference_perf" / "summary_prometheus_metrics.json"
     _, row = bench_batch(path.read_bytes(), file="f", identity=WHO, zone=UTC, now=NOW)
     assert row.reasons == ("completed + failed: 98004, but 0 requests were asked for",)
+
+
+@pytest.mark.parametrize("name", ["add_loop_eager", "json-each-row"])
+def test_results_of_a_format_that_is_not_read_are_refused_by_name(shared, name):
+    path = shared / "data" / "samples" / "inferencex" / f"oss_benchmark_v3_{name}.json"
+    with pytest.raises(UnreadableResultError, match=path.name):
+        read_bench(path.read_text(), file=str(path))
+
+
+@pytest.mark.parametrize("name", ["stage_5", "summary"])
+def test_the_other_stages_of_inference_perf_are_sound(shared, name):
+    path = shared / "data" / "samples" / "inference_perf" / f"{name}_lifecycle_metrics.json"
+    _, row = bench_batch(path.read_bytes(), file="f", identity=WHO, zone=UTC, now=NOW)
+    assert (row.client, row.status, row.reasons) == ("inference-perf", "valid", ())

@@ -49,6 +49,23 @@ def test_scores_and_samples_of_a_real_run(shared):
     assert repetition["settings"]["task_hash"].startswith("fda6ea12")
 
 
+def test_the_other_real_run_and_samples_of_another_task(shared):
+    folder = shared / "data/samples/lm_eval"
+    path = folder / "gsm8k_results_2025-09-09T13-42-42.857006.json"
+    ((batch, reasons),) = lm_eval_batches(
+        path.read_bytes(), samples_beside(path), file=str(path), identity=WHO, now=NOW
+    )
+    assert reasons == ()
+    assert batch.table_rows() == {"eval_samples": 3, "eval_results": 2, "repetitions": 1}
+    (samples,) = folder.glob("samples_mmlu_*.jsonl")
+    result = {"results": {"mmlu": {"exact_match,custom-extract": 0.3}}}
+    ((batch, reasons),) = lm_eval(result, {"mmlu": samples.read_bytes()})
+    assert reasons == ()
+    first = rows_of(batch, "eval_samples")[0]
+    assert (first["answer"], first["expected"], first["score"]) == ("B", "G", 0.0)
+    assert first["filter"] == "custom-extract"
+
+
 def test_another_harness_begins_another_segment_of_the_same_series():
     def row(version):
         result = {
