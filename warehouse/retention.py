@@ -45,6 +45,12 @@ def kept_days(table: str) -> int | None:
     return max(days, default=None)
 
 
+def whole_days(table: str) -> int | None:
+    """How long every row of a table is kept; some may be kept longer. None: for good."""
+    days = [rule.days for rule in load_retention().rules if rule.table == table]
+    return min(days, default=None)
+
+
 def ttl_statements(retention: Retention) -> list[str]:
     """Statements that give each table its TTL; what is there already is not rewritten at once."""
     by_table: dict[str, list[Rule]] = defaultdict(list)

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 
 from gauntlet.core.errors import GauntletError
 from gauntlet.warehouse.batch import Batch, Block, join_sections
+from gauntlet.warehouse.engine_errors import RefusedRowsError
 from gauntlet.warehouse.spool import Parcel, Spool
-from gauntlet.warehouse.store import RefusedRowsError, Store
+from gauntlet.warehouse.store import Store
 from gauntlet.warehouse.tables import ROW_MODELS
 
 _LOGGER = logging.getLogger(__name__)

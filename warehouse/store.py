@@ -18,6 +18,7 @@ from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError, unknown_name
 from gauntlet.core.scoped import Scoped
 from gauntlet.warehouse.batch import NO_DAY, Batch, Block, batch_number, join_sections
+from gauntlet.warehouse.engine_errors import first_line, refused_rows, translated
 from gauntlet.warehouse.migrations import (
     Applied,
     check_target,
@@ -33,16 +34,7 @@ from gauntlet.warehouse.tables import ROW_MODELS, TABLES
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
-# What ClickHouse says when the store is at fault, not the statement: time-outs, limits, network,
-# memory, space, too many parts, a lost keeper.
-_STORE_ERRORS = re.compile(
-    r"Code: (159|160|198|201|202|209|210|225|236|241|242|243|252|279|319|394|439|999)\b"
-)
-# What it says when the rows of an insert are wrong: text, numbers, times, enums, NULLs, types.
-_ROW_ERRORS = re.compile(r"Code: (6|26|27|33|38|41|53|69|70|72|117|130|190|349|376|467|469|691)\b")
 _READS = re.compile(r"\s*(SELECT|WITH|SHOW|DESCRIBE|DESC|EXPLAIN|EXISTS)\b", re.IGNORECASE)
-_AROUND = re.compile(r"^Received ClickHouse exception.*?(?=Code: )|\s*\(for url [^)]*\)$")
-_DISK_FULL = re.compile(r"NOT_ENOUGH_SPACE|No space left", re.IGNORECASE)
 _LEDGER = """CREATE TABLE IF NOT EXISTS schema_migrations
 (number UInt32, name String, reads_from UInt32, applied_at DateTime64(3, 'UTC'))
 ENGINE = MergeTree ORDER BY number"""
@@ -61,10 +53,6 @@ _INSERT_SETTINGS = {
 CLIENT_SETTINGS = {"session_timezone": "UTC", "max_memory_usage": 4_000_000_000}
 _INSERT_ENDS_S = 60.0
 _VERSIONS_AT_ONCE = 2_000
-
-
-class RefusedRowsError(UsageError):
-    """The store is well, but does not take these rows."""
 
 
 class Store(Scoped):
@@ -159,9 +147,7 @@ class Store(Scoped):
                 fmt=block.format,
             )
         except Exception as error:
-            if _ROW_ERRORS.search(str(error)):
-                raise RefusedRowsError(f"table {block.table}: {_first_line(error)}") from error
-            raise _translated(error, f"insert into {block.table}") from error
+            raise refused_rows(error, block.table) from error
 
     def known_batches(self, batches: Sequence[Batch]) -> set[int]:
         """Numbers of those batches of which the ledger says that they arrived whole."""
@@ -194,7 +180,7 @@ class Store(Scoped):
         try:
             self._client.insert("batches", lines, column_names=columns)
         except Exception as error:
-            raise _translated(error, "insert into batches") from error
+            raise translated(error, "insert into batches") from error
 
     def knows(self, table: str, day: date, batch_id: str) -> bool:
         """Whether the ledger has a batch of one table and day."""
@@ -299,7 +285,7 @@ class Store(Scoped):
                 text, parameters=dict(parameters or {}), settings=dict(settings or {})
             )
         except Exception as error:
-            raise _translated(error, "query") from error
+            raise translated(error, "query") from error
         names = result.column_names
         return [dict(zip(names, map(_aware, row), strict=True)) for row in result.result_rows]
 
@@ -319,7 +305,7 @@ class Store(Scoped):
         try:
             self._client.command(statement, parameters=dict(parameters or {}))
         except Exception as error:
-            raise _translated(error, "statement") from error
+            raise translated(error, "statement") from error
 
 
 def _untuple(width: int) -> str:
@@ -353,22 +339,6 @@ def _aware(value: object) -> object:
     if isinstance(value, datetime):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     return value
-
-
-def _first_line(error: Exception) -> str:
-    """What the engine said, without what the client puts around it."""
-    text = str(error).strip()
-    line = text.splitlines()[0] if text else type(error).__name__
-    return _AROUND.sub("", line)
-
-
-def _translated(error: Exception, doing: str) -> Exception:
-    text = _first_line(error)
-    if _DISK_FULL.search(str(error)):
-        return InfrastructureError(f"warehouse, {doing}: {text}", hint="free some disk space")
-    if doing == "query" and "Code: " in text and not _STORE_ERRORS.search(text):
-        return UsageError(f"warehouse, {doing}: {text}")
-    return ExternalServiceError(f"warehouse, {doing}: {text}")
 
 
 def open_store(location: str, *, wait_s: float = 30.0, migrate: bool = True) -> Store:
@@ -408,7 +378,7 @@ def open_embedded(folder: Path) -> Store:
         msg = "the embedded warehouse needs chDB"
         raise UsageError(msg, hint="pip install 'gauntlet[embedded]'") from error
     except Exception as error:
-        msg = f"cannot open the warehouse {folder}: {_first_line(error)}"
+        msg = f"cannot open the warehouse {folder}: {first_line(error)}"
         hint = "is another program using this folder, or is it no warehouse?"
         raise InfrastructureError(msg, hint=hint) from error
     return _migrated(Store(client, str(folder)))
@@ -432,7 +402,7 @@ def _connect(url: str) -> "Client":
         shown = urlsplit(url)
         where = f"{shown.scheme}://{shown.hostname}:{shown.port or ''}".rstrip(":")
         raise ExternalServiceError(
-            f"no ClickHouse server at {where}: {_first_line(error)}"
+            f"no ClickHouse server at {where}: {first_line(error)}"
         ) from error
     return client
 

@@ -21,9 +21,9 @@ from stores import embedded_store
 from gauntlet.core.errors import ExternalServiceError, InfrastructureError
 from gauntlet.warehouse.batch import Batch, Section, batch_number, join_sections, load_batches
 from gauntlet.warehouse.checks import check_store
+from gauntlet.warehouse.engine_errors import RefusedRowsError
 from gauntlet.warehouse.shipping import ship, ship_all
 from gauntlet.warehouse.spool import Spool
-from gauntlet.warehouse.store import RefusedRowsError
 
 
 @pytest.fixture(scope="module")

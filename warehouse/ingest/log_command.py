@@ -6,8 +6,6 @@ import click
 
 from gauntlet.warehouse.ingest.outcome import Ingest, Target, target_options
 
-_CHUNK_BYTES = 1 << 20
-
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
@@ -28,16 +26,16 @@ def log(file: Path, job_id: str, build_id: str | None, folder: Path | None, targ
     from gauntlet.core.clock import utc_now
     from gauntlet.warehouse.reports.log import keep_log, scan_log
     from gauntlet.warehouse.reports.log_batch import log_batch, uuid_of
+    from gauntlet.warehouse.reports.source import file_chunks
 
     now = utc_now()
     job, build = uuid_of(job_id, "--job-id"), uuid_of(build_id, "--build-id") if build_id else None
     version = int(now.timestamp() * 1000)
-    with file.open("rb") as stream:
-        chunks = iter(lambda: stream.read(_CHUNK_BYTES), b"")
-        if folder is None or target.dry_run:
-            found = scan_log(chunks, job_id=job, build_id=build, version=version, now=now)
-        else:
-            found = keep_log(chunks, folder, job_id=job, build_id=build, version=version, now=now)
+    chunks = file_chunks(file)
+    if folder is None or target.dry_run:
+        found = scan_log(chunks, job_id=job, build_id=build, version=version, now=now)
+    else:
+        found = keep_log(chunks, folder, job_id=job, build_id=build, version=version, now=now)
     ingest = Ingest.to(target)
     ingest.keep(log_batch(found, now))
     if found.problem:

@@ -144,6 +144,9 @@ class Ingest:
                 receipt = self.delivery.receipt
                 if receipt.stopped is None:
                     receipt = self.delivery.ship()
+                else:
+                    # Told once that the store is away; more may have come in since.
+                    receipt.spooled = self.delivery.spool.rows()
                 if roll_up:
                     self.delivery.roll_up()
         duplicates, spooled, stopped = receipt.duplicates, receipt.spooled, receipt.stopped

@@ -153,16 +153,6 @@ def _results(job: JobContext, reports: Sequence[Report], now: datetime) -> _Resu
     started_at = (told or now).astimezone(UTC)
     started_at = started_at.replace(microsecond=started_at.microsecond // 1000 * 1000)
     problems = [(report.origin, problem) for report in reports for problem in report.problems]
-    if job.started_at is None:
-        reason = (
-            "timestamp: has no time zone; nothing else says when the job started, so"
-            f" {'it is read as UTC' if told else 'the time of reading is taken'}"
-        )
-        problems += [
-            (report.origin, Rejection("testsuite", (reason,), str(report.started_at or "")))
-            for report in reports
-            if report.zone_assumed
-        ]
     nodeids = [nodeid for report in reports for nodeid in report.nodeids]
     details: list[CaseDetail] = []
     before = 0

@@ -17,14 +17,14 @@ from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Literal
 
-from gauntlet.core.errors import GauntletError
 from gauntlet.warehouse.batch import Batch
 from gauntlet.warehouse.reports.block import JobContext, names_batch, report_batch
 from gauntlet.warehouse.reports.junit import parse_junit
 from gauntlet.warehouse.reports.nodes import name_rows
 from gauntlet.warehouse.reports.pytest_json import parse_pytest_json
 from gauntlet.warehouse.reports.report import Report, UnreadableReportError
-from gauntlet.warehouse.retention import kept_days
+from gauntlet.warehouse.reports.source import file_chunks
+from gauntlet.warehouse.retention import kept_days, whole_days
 from gauntlet.warehouse.spool import Spool
 
 _SENT_NAMES: set[bytes] = set()
@@ -34,7 +34,6 @@ Kind = Literal["junit", "pytest-json"]
 
 # About 150,000 results: large enough to insert at full speed, small enough to hold.
 _PARCEL_BYTES = 16 << 20
-_CHUNK_BYTES = 1 << 20
 # Parcels that are read while others are stored; more would only fill memory and disk.
 _AHEAD = 3
 # Starting processes takes longer than reading this much.
@@ -146,12 +145,13 @@ def read_group(jobs: Sequence[JobReports], request: ReadRequest) -> ReadTotals:
         for path in each.files:
             try:
                 report = _read(path, request)
-            except (UnreadableReportError, OSError) as error:
-                said = error.message if isinstance(error, GauntletError) else error.strerror
-                unreadable.append(f"{path}: {said}" if str(path) not in str(said) else str(said))
+            except UnreadableReportError as error:
+                unreadable.append(error.message)
                 continue
             found.append((each.job, report))
             repeated += report.duplicates
+            if report.zone_assumed and each.job.started_at is None:
+                reasons.append(f"{path}: its timestamp has no time zone and is read as UTC")
             reasons += [
                 f"{path}: {problem.position}: {'; '.join(problem.reasons)}"
                 for problem in report.problems
@@ -168,6 +168,11 @@ def read_group(jobs: Sequence[JobReports], request: ReadRequest) -> ReadTotals:
                 f" {kept_days('test_results')} days that they are kept"
             )
             mine = []
+        if any(_passes_expired(batch, request.now) for batch in mine):
+            reasons.append(
+                f"{', '.join(map(str, each.files))}: older than the {whole_days('test_results')}"
+                " days that passed results are kept; only the others stay"
+            )
         for batch in mine:
             counts = batch.table_rows()
             results += counts.get("test_results", 0)
@@ -203,12 +208,17 @@ def _new_names(found: Sequence[tuple[JobContext, Report]]) -> dict[bytes, None]:
 
 def _expired(batch: Batch, now: datetime) -> bool:
     """Whether the store would drop the results at once; told here, they are not lost in silence."""
-    days = kept_days("test_results")
+    return _older(batch, now, kept_days("test_results"))
+
+
+def _passes_expired(batch: Batch, now: datetime) -> bool:
+    return _older(batch, now, whole_days("test_results"))
+
+
+def _older(batch: Batch, now: datetime, days: int | None) -> bool:
     return days is not None and any((now.date() - day).days >= days for day in batch.days)
 
 
 def _read(path: Path, request: ReadRequest) -> Report:
     parse = parse_junit if request.kind == "junit" else parse_pytest_json
-    with path.open("rb") as stream:
-        chunks = iter(lambda: stream.read(_CHUNK_BYTES), b"")
-        return parse(chunks, origin=str(path), now=request.now)
+    return parse(file_chunks(path), origin=str(path), now=request.now)

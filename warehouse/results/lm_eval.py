@@ -8,7 +8,7 @@ the answer.
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,7 +26,7 @@ from gauntlet.warehouse.results.identity import (
 )
 from gauntlet.warehouse.rows.base import Row, implausible_instant
 from gauntlet.warehouse.rows.ingest import RejectedRow
-from gauntlet.warehouse.rows.measurement import EvalResultRow, EvalSampleRow
+from gauntlet.warehouse.rows.measurement import EvalResultRow, EvalSampleRow, RepetitionRow
 
 _SOURCE = "lm-eval"
 _TEXT_LIMIT = 16_000
@@ -127,9 +127,8 @@ def _task_batch(
     if not scores:
         reasons.append(f"results.{task}: no metric")
     answers = list(_answers(samples, task, file, now))
-    asked = parsed.samples.get(task, {})
     sampled = {row.item_id for row in answers if isinstance(row, EvalSampleRow)}
-    n = asked.get("effective") or len(sampled)
+    n = parsed.samples.get(task, {}).get("effective") or len(sampled)
     seconds = parsed.total_evaluation_time_seconds or 0.0
     row = repetition_of(
         Found(
@@ -157,28 +156,35 @@ def _task_batch(
         for each in answers
     ]
     if not reasons:
-        rows += [
-            EvalResultRow(
-                **shared,
-                task=task,
-                task_version=str(parsed.versions.get(task, "")),
-                harness=_SOURCE,
-                harness_version=parsed.lm_eval_version,
-                fewshot=parsed.fewshot.get(task),
-                metric=score.metric,
-                filter=score.filter,
-                value=score.value,
-                # Equal scores of few samples give an error of exactly 0: no precision, no number.
-                stderr=score.stderr or None,
-                direction=_direction(parsed, task, score.metric),
-                n=n,
-                partial=asked.get("effective", n) < asked.get("original", n),
-            )
-            for score in scores
-        ]
+        rows += _result_rows(parsed, task, scores, row, n)
     batch_id = content_id(_SOURCE, content.encode(), samples, timeless(row))
     batch = Batch.of(batch_id, [*rows, row], source=_SOURCE, created_at=now)
     return batch, row.reasons
+
+
+def _result_rows(
+    parsed: _Results, task: str, scores: Sequence[_Score], row: RepetitionRow, n: int
+) -> Iterator[EvalResultRow]:
+    asked = parsed.samples.get(task, {})
+    for score in scores:
+        yield EvalResultRow(
+            run_id=row.run_id,
+            repetition_id=row.repetition_id,
+            series_id=row.series_id,
+            task=task,
+            task_version=str(parsed.versions.get(task, "")),
+            harness=_SOURCE,
+            harness_version=parsed.lm_eval_version,
+            fewshot=parsed.fewshot.get(task),
+            metric=score.metric,
+            filter=score.filter,
+            value=score.value,
+            # Equal scores of few samples give an error of exactly 0: no precision, no number.
+            stderr=score.stderr or None,
+            direction=_direction(parsed, task, score.metric),
+            n=n,
+            partial=asked.get("effective", n) < asked.get("original", n),
+        )
 
 
 def _scores(result: Mapping[str, Any]) -> Iterator[_Score]:

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.warehouse.reports.documents import NOW, outcomes, reasons
 
-from gauntlet.warehouse.reports.detect import parse_report
 from gauntlet.warehouse.reports.pytest_json import parse_pytest_json
 from gauntlet.warehouse.reports.report import Limits, UnreadableReportError
 
@@ -344,7 +343,7 @@ def test_what_the_installed_pytest_serialises_is_read(tmp_path):
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=."]
     argv += ["--continue-on-collection-errors", "-c", "/dev/null"]
     subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False)
-    report = parse_report([(tmp_path / "log.jsonl").read_bytes()])
+    report = parse_pytest_json([(tmp_path / "log.jsonl").read_bytes()])
     assert report.problems == []
     assert outcomes(report) == {
         "test_b.py": "error",
@@ -360,24 +359,3 @@ def test_what_the_installed_pytest_serialises_is_read(tmp_path):
     assert said["test_a.py::test_fail"].text.endswith("test_a.py:4: AssertionError")
     assert said["test_a.py::test_skip"].message == "why not"
     assert "ModuleNotFoundError" in said["test_b.py"].message
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize(
-    ("data", "nodeid"),
-    [
-        (json.dumps(whole(entry()), indent=1).encode(), "a.py::t"),
-        (log(*phases("passed", "passed", "passed")), "a.py::t"),
-        (b'\n <testsuite><testcase name="t" time="1"/></testsuite>', "t"),
-    ],
-    ids=["document", "log", "JUnit"],
-)
-def test_the_format_is_told_by_how_a_file_begins(data, nodeid, pack):
-    packed = pack(data)
-    for chunks in ([packed], [packed[i : i + 1] for i in range(len(packed))]):
-        assert parse_report(chunks, now=NOW).nodeids == [nodeid]
-
-
-def test_a_file_of_no_known_format_is_an_error():
-    with pytest.raises(UnreadableReportError, match="no JUnit XML"):
-        parse_report([b"hello"])
