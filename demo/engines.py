@@ -10,8 +10,9 @@ from gauntlet.harness.engines.vllm import vllm_launch
 from gauntlet.harness.measure_eval import tool_tasks, word_problems
 from gauntlet.harness.schedule import Side
 from gauntlet.harness.simulator.config import load_config
+from gauntlet.perf_eval.evals import Gsm8kEval
 from gauntlet.perf_eval.jsonl import dump_jsonl
-from gauntlet.perf_eval.recipe import Gsm8kEval, Recipe
+from gauntlet.perf_eval.recipe import Recipe
 
 
 def build_engines(request: DemoRequest, recipe: Recipe) -> dict[Side, Engine]:

@@ -9,7 +9,8 @@ from gauntlet import __version__
 from gauntlet.harness.engines.process import Engine
 from gauntlet.harness.provenance import config_fingerprint, environment_of, host_name
 from gauntlet.harness.schedule import Side, Slot, pair_seed
-from gauntlet.perf_eval.recipe import Eval, Workload
+from gauntlet.perf_eval.evals import Eval
+from gauntlet.perf_eval.workloads import Workload
 from gauntlet.warehouse.rows.base import Row
 from gauntlet.warehouse.rows.measurement import RepetitionRow, RepetitionStatus, series_of
 
@@ -80,7 +81,7 @@ class Measurement:
             **self.key(task.name),
             recipe=self.recipe,
             workload=task.name,
-            kind="load" if task.kind in {"random", "trace"} else "eval",
+            kind="load" if task.kind == "load" else "eval",
             position=self.slot.position,
             status=status,
             reasons=reasons,

@@ -12,6 +12,7 @@ from gauntlet.harness.evals.samples import (
     pair_items,
     sample_rows,
 )
+from gauntlet.perf_eval.evals import Gsm8kEval, ToolCallEval
 from gauntlet.perf_eval.questions import (
     ToolTask,
     WordProblem,
@@ -20,7 +21,7 @@ from gauntlet.perf_eval.questions import (
     read_tool_tasks,
     read_word_problems,
 )
-from gauntlet.perf_eval.recipe import Gsm8kEval, Source, ToolCallEval
+from gauntlet.perf_eval.workloads import Source
 
 
 def word_problems(source: Source) -> list[WordProblem]:

@@ -9,7 +9,9 @@ from gauntlet.harness.engines.process import Engine
 from gauntlet.harness.measure_eval import measure_eval
 from gauntlet.harness.measure_load import measure_load
 from gauntlet.harness.schedule import Side, Slot, block_slots
-from gauntlet.perf_eval.recipe import Eval, RandomWorkload, Recipe, TraceWorkload, Workload
+from gauntlet.perf_eval.evals import Eval
+from gauntlet.perf_eval.recipe import Recipe
+from gauntlet.perf_eval.workloads import Workload
 from gauntlet.warehouse.batch import Batch
 
 _DEATH_SETTLES_S = 1.0
@@ -85,7 +87,7 @@ def _measure(session: Session, slot: Slot, task: Workload | Eval) -> None:
         seed=session.seed,
         workdir=session.workdir,
     )
-    if isinstance(task, RandomWorkload | TraceWorkload):
+    if isinstance(task, Workload):
         measured = measure_load(measurement, task)
     else:
         measured = measure_eval(measurement, task)

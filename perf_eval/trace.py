@@ -8,21 +8,23 @@ Format: Qin et al., Mooncake (FAST 2025).
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from pydantic import Field
 
 from gauntlet.core.errors import ConfigError, Problem
-from gauntlet.core.yaml_file import StrictModel
+from gauntlet.core.yaml_file import StrictModel, read_text
 from gauntlet.perf_eval.jsonl import read_jsonl
 
 NATIVE_BLOCK = 512
+_LFS_POINTER = "version https://git-lfs"
 
 
 class TraceRow(StrictModel):
-    """One arrival; the timestamp is in milliseconds from the trace's own start."""
+    """One arrival; the timestamp is in milliseconds, and a whole trace may be without any."""
 
-    timestamp: float = Field(ge=0)
+    timestamp: float | None = Field(default=None, ge=0)
     input_length: int = Field(ge=1)
     output_length: int = Field(ge=1)
     hash_ids: tuple[int, ...] = Field(min_length=1)
@@ -30,9 +32,9 @@ class TraceRow(StrictModel):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request to send: when (seconds from start), what, and how long an answer."""
+    """One request to send: when (seconds from start, if the trace says), what, and how long."""
 
-    at_s: float
+    at_s: float | None
     prompt_tokens: int
     output_tokens: int
     hash_ids: tuple[int, ...]
@@ -40,6 +42,9 @@ class Arrival:
 
 def read_trace(path: Path) -> list[TraceRow]:
     """Read a JSONL trace; raise one ConfigError naming the bad lines (the first ten)."""
+    if read_text(path).startswith(_LFS_POINTER):
+        message = "this is a Git LFS pointer, not the trace; `git lfs pull` fetches it"
+        raise ConfigError([Problem(file=str(path), message=message)])
     return read_jsonl(path, TraceRow)
 
 
@@ -80,30 +85,62 @@ def generate_trace(rows: int, seed: int) -> list[TraceRow]:
     return trace
 
 
-def slice_arrivals(
+def slice_rows(
     rows: Sequence[TraceRow],
     *,
-    skip: int,
-    count: int,
-    time_scale: float,
-    length_scale: float,
-    max_output_tokens: int,
+    skip: int = 0,
+    count: int | None = None,
+    window_s: tuple[float, float] | None = None,
+    length_scale: float = 1.0,
+    max_output_tokens: int | None = None,
 ) -> list[Arrival]:
-    """Cut a slice, move its first arrival to 0 s and scale it.
+    """Cut ``count`` rows after ``skip`` (None: all), or those of a window in seconds, and scale.
 
-    Raises ConfigError where the trace ends before the slice does.
+    Times count from the first row's timestamp, so a trace may start at any. Raises ConfigError
+    where the trace ends before the slice does, or where timestamps run backwards.
     """
-    chosen = rows[skip : skip + count]
-    if len(chosen) < count:
-        msg = f"rows {skip}..{skip + count - 1} asked, the trace has {len(rows)}"
+    times = _timestamps(rows)
+    if window_s is not None:
+        if not times:
+            message = "window_s asked, but the trace has no timestamps"
+            raise ConfigError([Problem(file="trace", key="window_s", message=message)])
+        start, end = (times[0] + 1000 * each for each in window_s)
+        picked = [index for index, at in enumerate(times) if start <= at < end]
+        wanted = f"seconds {window_s[0]:g}..{window_s[1]:g}"
+    else:
+        end_row = len(rows) if count is None else skip + count
+        picked = list(range(skip, min(end_row, len(rows))))
+        wanted = f"rows {skip}..{end_row - 1}"
+    if not picked or (count is not None and len(picked) < count):
+        span = f" in {(times[-1] - times[0]) / 1000:g} s" if times else ""
+        msg = f"{wanted} asked, the trace has {len(rows)} rows{span}"
         raise ConfigError([Problem(file="trace", message=msg)])
-    start = chosen[0].timestamp
     return [
         Arrival(
-            at_s=(row.timestamp - start) / 1000 * time_scale,
-            prompt_tokens=max(1, round(row.input_length * length_scale)),
-            output_tokens=min(max_output_tokens, max(1, round(row.output_length * length_scale))),
-            hash_ids=row.hash_ids,
+            at_s=(times[index] - times[picked[0]]) / 1000 if times else None,
+            prompt_tokens=max(1, round(rows[index].input_length * length_scale)),
+            output_tokens=_bounded(
+                max(1, round(rows[index].output_length * length_scale)), max_output_tokens
+            ),
+            hash_ids=rows[index].hash_ids,
         )
-        for row in chosen
+        for index in picked
     ]
+
+
+def _bounded(value: int, most: int | None) -> int:
+    return value if most is None else min(value, most)
+
+
+def _timestamps(rows: Sequence[TraceRow]) -> list[float]:
+    """The timestamps in ms, none where the trace has none; they must not run backwards."""
+    times = [row.timestamp for row in rows if row.timestamp is not None]
+    if times and len(times) < len(rows):
+        bare = next(n for n, row in enumerate(rows, start=1) if row.timestamp is None)
+        msg = f"{len(rows) - len(times)} of {len(rows)} rows have no timestamp"
+        raise ConfigError([Problem(file="trace", line=bare, message=msg)])
+    for number, (one, other) in enumerate(pairwise(times), start=2):
+        if other < one:
+            msg = f"timestamps run backwards: {one:g} ms, then {other:g} ms"
+            raise ConfigError([Problem(file="trace", line=number, message=msg)])
+    return times

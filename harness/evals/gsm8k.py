@@ -16,9 +16,9 @@ from gauntlet.harness.engines.launch import Endpoint
 from gauntlet.harness.evals import lm_eval_worker
 from gauntlet.harness.evals.lm_eval_worker import WorkerRequest
 from gauntlet.harness.evals.samples import Sample
+from gauntlet.perf_eval.evals import Gsm8kEval
 from gauntlet.perf_eval.jsonl import dump_jsonl
 from gauntlet.perf_eval.questions import WordProblem
-from gauntlet.perf_eval.recipe import Gsm8kEval
 
 CLIENT_NAME = "lm-eval"
 _TASK = "gauntlet_gsm8k"

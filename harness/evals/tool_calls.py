@@ -14,8 +14,8 @@ import httpx
 
 from gauntlet.harness.engines.launch import Endpoint
 from gauntlet.harness.evals.samples import Sample
+from gauntlet.perf_eval.evals import ToolCallEval
 from gauntlet.perf_eval.questions import ToolTask
-from gauntlet.perf_eval.recipe import ToolCallEval
 
 CLIENT_NAME = "gauntlet-tool-calls"
 _ANSWER_TEXT = 300

@@ -1,282 +1,272 @@
-"""The load client: sends planned requests and stamps every read, and does nothing else.
+"""The load client: writes plans, starts workers, has them begin together, gathers their logs."""
 
-Stamps are taken when the socket is read and parsing waits until the load is over, because each
-microsecond spent per token here would be reported as the server's. Connections are opened before
-the clock starts. One event loop in one process.
-"""
-
-import asyncio
-import contextlib
-import gc
-import socket
+import json
+import os
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from pathlib import Path
+from urllib.parse import urlsplit
 
-import httptools
-import uvloop
-
-from gauntlet.harness.load.requests import PlannedRequest
-from gauntlet.perf_eval.recipe import Deadlines
+from gauntlet.core.errors import InfrastructureError, UsageError
+from gauntlet.core.proc import Service
+from gauntlet.harness.load import slow_worker, worker
+from gauntlet.harness.load.arrivals import Schedule
+from gauntlet.harness.load.event_reader import LoadLog, read_log
+from gauntlet.harness.load.plan import GO, READY, REQUESTS, SUMMARY, Limits, WorkerPlan, share
+from gauntlet.harness.load.requests import PlannedRequest, chains_of
+from gauntlet.perf_eval.workloads import Deadlines
 
 CLIENT_NAME = "gauntlet-load"
-_WATCH_S = 0.02
-ResultT = TypeVar("ResultT")
+_POLL_S = 0.02
+_START_S = 30.0
+# From the word "go" to the first request: enough for every worker to have read it.
+_LEAD_NS = 30_000_000
+_MOST_PRECONNECTED = 1024
+_STREAMS_PER_WORKER = 512
+# A worker is an interpreter that starts in a tenth of a second; more are no use on few cores.
+_MOST_WORKERS = 8
 
 
-@dataclass(slots=True)
-class Exchange:
-    """Raw log of one request; times are ``perf_counter`` seconds.
-
-    ``reads`` holds each piece of the response body with the time at which it was read.
-    ``failure`` is empty where the response ended by itself.
-    """
-
-    request: PlannedRequest
-    scheduled: float | None = None
-    sent: float = 0.0
-    ended: float = 0.0
-    status: int | None = None
-    reads: list[tuple[float, bytes]] = field(default_factory=list)
-    failure: str = ""
-    last_read: float = 0.0
+class LoadError(InfrastructureError):
+    """The client itself failed: a worker died, or its log could not be written."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadLog:
-    """Everything that one load left behind: raw exchanges and how late the client itself was.
-
-    ``lag_s`` are delays of the client's own timer, in seconds: what it could not see in time.
-    """
-
-    started: float
-    ended: float
-    exchanges: list[Exchange]
-    lag_s: list[float]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where the requests go."""
+    """Where requests go. ``proxy`` and https take the slower path, and the log says so."""
 
     host: str
     port: int
     path: str = "/v1/completions"
+    scheme: str = "http"
+    proxy: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        base_url: str,
+        path: str,
+        *,
+        proxy: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> "Target":
+        """The target of a server's root URL. Raises UsageError for one that is no HTTP URL."""
+        parts = urlsplit(base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            msg = f"not a server's URL: {base_url!r}"
+            raise UsageError(msg, hint="such as http://127.0.0.1:8000, without /v1")
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return cls(
+            host=parts.hostname,
+            port=port,
+            path=parts.path.rstrip("/") + path,
+            scheme=parts.scheme,
+            proxy=proxy,
+            headers=dict(headers or {}),
+        )
+
+    @property
+    def direct(self) -> bool:
+        """Whether the fast client can be used: plain HTTP, nothing in between."""
+        return self.scheme == "http" and self.proxy is None
+
+    def head(self, length: int) -> bytes:
+        """HTTP head of a request with a body of ``length`` bytes."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        lines = [f"POST {self.path} HTTP/1.1", f"Host: {host}:{self.port}"]
+        fields = {
+            "Content-Type": "application/json",
+            "Accept": "text/event-stream",
+            "Authorization": "Bearer EMPTY",
+            **self.headers,
+            "Content-Length": str(length),
+        }
+        lines += [f"{name}: {value}" for name, value in fields.items()]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-class _Connection(asyncio.Protocol):
-    """One keep-alive connection that carries one exchange at a time."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadJob:
+    """One load: what is sent where, when, under which limits, by how many workers.
 
-    def __init__(self) -> None:
-        self.transport: asyncio.Transport | None = None
-        self.usable = False
-        self.exchange: Exchange | None = None
-        self._parser: Any = None
-        self._done: asyncio.Future[None] | None = None
-        self._now = 0.0
+    ``workers`` None: one per 512 streams, at most half the cores. ``cores`` pins them.
+    """
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport  # type: ignore[assignment]
-        self.usable = True
-
-    def data_received(self, data: bytes) -> None:
-        self._now = time.perf_counter()
-        if self.exchange is None:
-            return
-        self.exchange.last_read = self._now
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError:
-            self.abort("protocol-error")
-
-    def on_headers_complete(self) -> None:
-        if self.exchange is not None:
-            self.exchange.status = self._parser.get_status_code()
-
-    def on_body(self, body: bytes) -> None:
-        if self.exchange is not None:
-            self.exchange.reads.append((self._now, body))
-
-    def on_message_complete(self) -> None:
-        self.usable = bool(self._parser.should_keep_alive())
-        self._finish("")
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.usable = False
-        self._finish("connection-reset" if exc else "connection-closed")
-
-    def abort(self, failure: str) -> None:
-        """Give up the exchange in flight, and the connection with it."""
-        self.usable = False
-        self._finish(failure)
-        if self.transport is not None:
-            self.transport.abort()
-
-    async def perform(self, exchange: Exchange, head: bytes) -> None:
-        """Send one request and wait until its response ended, one way or another."""
-        assert self.transport is not None  # noqa: S101 - made before it is handed out
-        self._parser = httptools.HttpResponseParser(self)
-        self._done = asyncio.get_running_loop().create_future()
-        self.exchange = exchange
-        payload = head % len(exchange.request.body) + exchange.request.body
-        exchange.sent = exchange.last_read = time.perf_counter()
-        self.transport.write(payload)
-        await self._done
-
-    def _finish(self, failure: str) -> None:
-        exchange, self.exchange = self.exchange, None
-        if exchange is not None:
-            exchange.ended = time.perf_counter()
-            exchange.failure = failure
-        if self._done is not None and not self._done.done():
-            self._done.set_result(None)
+    target: Target
+    planned: Sequence[PlannedRequest]
+    schedule: Schedule
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    workers: int | None = None
+    cores: Sequence[int] = ()
 
 
-class _Loader:
-    """One load: its connections, its exchanges in flight and the watch over them."""
-
-    def __init__(self, target: Target, deadlines: Deadlines) -> None:
-        self._target = target
-        self._deadlines = deadlines
-        self._head = (
-            f"POST {target.path} HTTP/1.1\r\nHost: {target.host}:{target.port}\r\n"
-            "Content-Type: application/json\r\nAccept: text/event-stream\r\n"
-            "Authorization: Bearer EMPTY\r\nContent-Length: %d\r\n\r\n"
-        ).encode()
-        self._idle: list[_Connection] = []
-        self._busy: set[_Connection] = set()
-        self.exchanges: list[Exchange] = []
-        self.lag_s: list[float] = []
-
-    async def preconnect(self, count: int) -> None:
-        made = await asyncio.gather(*(self._connect() for _ in range(count)))
-        self._idle += [connection for connection in made if connection is not None]
-
-    async def send(self, request: PlannedRequest, scheduled: float | None = None) -> None:
-        exchange = Exchange(request, scheduled=scheduled)
-        self.exchanges.append(exchange)
-        connection = self._take() or await self._connect()
-        if connection is None:
-            exchange.sent = exchange.ended = time.perf_counter()
-            exchange.failure = "refused"
-            return
-        self._busy.add(connection)
-        try:
-            await connection.perform(exchange, self._head)
-        finally:
-            self._busy.discard(connection)
-        if connection.usable:
-            self._idle.append(connection)
-
-    async def watch(self) -> None:
-        """Enforce the deadlines, and note how late this very timer is."""
-        loop = asyncio.get_running_loop()
-        due = loop.time() + _WATCH_S
-        while True:
-            await asyncio.sleep(max(0.0, due - loop.time()))
-            self.lag_s.append(max(0.0, loop.time() - due))
-            due = max(due + _WATCH_S, loop.time())
-            now = time.perf_counter()
-            for connection in list(self._busy):
-                exchange = connection.exchange
-                if exchange is None:
-                    continue
-                if now - exchange.sent > self._deadlines.total_s:
-                    connection.abort("deadline")
-                elif now - exchange.last_read > self._deadlines.idle_s:
-                    connection.abort("stalled")
-
-    def close(self) -> None:
-        for connection in [*self._idle, *self._busy]:
-            connection.abort("cancelled")
-
-    def _take(self) -> _Connection | None:
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.usable:
-                return connection
-        return None
-
-    async def _connect(self) -> _Connection | None:
-        loop = asyncio.get_running_loop()
-        try:
-            _, connection = await loop.create_connection(
-                _Connection, self._target.host, self._target.port, family=socket.AF_INET
-            )
-        except OSError:
-            return None
-        return connection
-
-
-async def closed_loop(
-    target: Target, requests: Sequence[PlannedRequest], concurrency: int, deadlines: Deadlines
+def run_load(
+    job: LoadJob, folder: Path | None = None, *, watch: Callable[[], object] = lambda: None
 ) -> LoadLog:
-    """Keep ``concurrency`` streams busy until every request was sent once."""
-    queue = iter(requests)
+    """Send the whole load and return its raw log, which stays in ``folder``.
 
-    async def stream(loader: _Loader) -> None:
-        for request in queue:
-            await loader.send(request)
-
-    async def load(loader: _Loader) -> None:
-        await asyncio.gather(*(stream(loader) for _ in range(concurrency)))
-
-    return await _loaded(target, deadlines, min(concurrency, len(requests)), load)
-
-
-async def open_loop(
-    target: Target, requests: Sequence[PlannedRequest], deadlines: Deadlines
-) -> LoadLog:
-    """Send each request at its own time, however many are still open."""
-
-    async def load(loader: _Loader) -> None:
-        loop = asyncio.get_running_loop()
-        start, stamp = loop.time(), time.perf_counter()
-        async with asyncio.TaskGroup() as group:
-            for request in requests:
-                at_s = request.at_s or 0.0
-                # Against one anchor, so that lateness never adds up.
-                await asyncio.sleep(max(0.0, start + at_s - loop.time()))
-                group.create_task(loader.send(request, stamp + at_s))
-
-    return await _loaded(target, deadlines, min(len(requests), 64), load)
-
-
-async def _loaded(
-    target: Target,
-    deadlines: Deadlines,
-    connections: int,
-    load: Callable[[_Loader], Coroutine[Any, Any, None]],
-) -> LoadLog:
-    loader = _Loader(target, deadlines)
-    await loader.preconnect(connections)
-    watch = asyncio.create_task(loader.watch())
-    started = time.perf_counter()
+    Without a folder, a temporary one is used and the log is read into memory. ``watch`` is called
+    some 50 times a second and ends the load by raising. Raises LoadError where a worker fails.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="gauntlet-load-") as temporary:
+            return run_load(job, Path(temporary), watch=watch).detached()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not job.planned:
+        msg = "a load without requests"
+        raise UsageError(msg)
+    plans = write_plans(job, folder)
+    module = worker if job.target.direct else slow_worker
+    argv = [sys.executable, "-m", module.__name__, str(folder)]
+    services: list[Service] = []
     try:
-        await load(loader)
+        for number in range(len(plans)):
+            log = folder / f"worker-{number}.log"
+            services.append(Service([*argv, str(number)], log=log, grace=5.0))
+        _start_together(folder, services, watch)
+        _wait(folder, services, watch)
     finally:
-        ended = time.perf_counter()
-        watch.cancel()
-        loader.close()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watch
-    return LoadLog(started, ended, loader.exchanges, loader.lag_s)
+        for service in services:
+            service.close()
+    return read_log(folder, len(plans), job.planned, job.schedule)
 
 
-def run_load(work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Run one load to its end on a fresh uvloop, with the garbage collector held still."""
-    with _no_collection(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work)
+def write_plans(job: LoadJob, folder: Path) -> list[WorkerPlan]:
+    """Write what the workers need and return their plans."""
+    for stale in (GO, *(READY.format(worker=n) for n in range(_MOST_WORKERS))):
+        (folder / stale).unlink(missing_ok=True)
+    places = {}
+    with (folder / REQUESTS).open("wb") as stream:
+        for request in job.planned:
+            whole = job.target.head(len(request.body)) + request.body
+            places[request.index] = (stream.tell(), len(whole))
+            stream.write(whole)
+    chains = chains_of(job.planned)
+    workers = worker_count(job, len(chains))
+    plans = []
+    for number in range(workers):
+        plan = _plan_of(job, chains, places, workers, number)
+        plan.write(folder, number)
+        plans.append(plan)
+    return plans
 
 
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    was_enabled = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+def worker_count(job: LoadJob, chains: int) -> int:
+    """How many workers share a load."""
+    streams = job.schedule.streams or job.schedule.max_in_flight or chains
+    wanted = job.workers or min(
+        -(-streams // _STREAMS_PER_WORKER), max(1, (os.cpu_count() or 1) // 2), _MOST_WORKERS
+    )
+    least_streams = job.schedule.streams or chains
+    return max(1, min(wanted, least_streams, chains))
+
+
+def _plan_of(
+    job: LoadJob,
+    chains: Sequence[Sequence[PlannedRequest]],
+    places: Mapping[int, tuple[int, int]],
+    workers: int,
+    number: int,
+) -> WorkerPlan:
+    mine = share(range(len(chains)), workers, number)
+    requests: list[tuple[int, int, int, int]] = []
+    positions = []
+    for chain in mine:
+        positions.append(tuple(range(len(requests), len(requests) + len(chains[chain]))))
+        requests += [
+            (request.index, *places[request.index], round(request.think_s * 1e9))
+            for request in chains[chain]
+        ]
+    schedule = job.schedule
+    closed = schedule.due_s is None
+    streams = share(range(schedule.streams), workers, number)
+    cap = -(-schedule.max_in_flight // workers) if schedule.max_in_flight else 0
+    in_flight = len(streams) if closed else cap or len(mine)
+    return WorkerPlan(
+        host=job.target.host,
+        port=job.target.port,
+        scheme=job.target.scheme,
+        proxy=job.target.proxy,
+        requests=tuple(requests),
+        chains=tuple(positions),
+        due_ns=()
+        if schedule.due_s is None
+        else tuple(round(schedule.due_s[c] * 1e9) for c in mine),
+        streams=len(streams),
+        stagger_ns=_nanoseconds([schedule.stagger_s[s] for s in streams]),
+        max_in_flight=cap,
+        preconnect=min(in_flight, _MOST_PRECONNECTED if not closed else in_flight),
+        limits=limits_of(job),
+        core=job.cores[number % len(job.cores)] if job.cores else None,
+    )
+
+
+def _nanoseconds(seconds: Sequence[float]) -> tuple[int, ...]:
+    return tuple(round(each * 1e9) for each in seconds)
+
+
+def limits_of(job: LoadJob) -> Limits:
+    """Deadlines in ns; for a load without one, what its requests need at the very most."""
+    deadlines, schedule = job.deadlines, job.schedule
+    load_s = deadlines.load_s
+    if load_s is None:
+        think_s = sum(request.think_s for request in job.planned)
+        if schedule.due_s is not None and not schedule.max_in_flight:
+            load_s = max(schedule.due_s) + deadlines.total_s + think_s
+        else:
+            lanes = schedule.streams or schedule.max_in_flight
+            load_s = (len(job.planned) * deadlines.total_s + think_s) / lanes + deadlines.total_s
+            load_s += max(schedule.due_s or schedule.stagger_s or (0.0,))
+    return Limits(
+        connect_ns=round(deadlines.connect_s * 1e9),
+        idle_ns=round(deadlines.idle_s * 1e9),
+        total_ns=round(deadlines.total_s * 1e9),
+        load_ns=round((load_s + 1.0) * 1e9),
+    )
+
+
+def _start_together(folder: Path, services: Sequence[Service], watch: Callable[[], object]) -> None:
+    deadline = time.monotonic() + _START_S
+    waiting = set(range(len(services)))
+    while waiting:
+        watch()
+        for number in list(waiting):
+            if (folder / READY.format(worker=number)).exists():
+                waiting.discard(number)
+            elif services[number].returncode is not None:
+                raise _failed(services[number], number)
+        if waiting and time.monotonic() > deadline:
+            msg = f"the load client was not ready within {_START_S:g} s"
+            raise LoadError(msg)
+        if waiting:
+            time.sleep(0.002)
+    start = time.monotonic_ns() + _LEAD_NS
+    (folder / GO).write_text(f"{start}\n", encoding="ascii")
+
+
+def _wait(folder: Path, services: Sequence[Service], watch: Callable[[], object]) -> None:
+    while True:
+        statuses = [service.returncode for service in services]
+        for number, status in enumerate(statuses):
+            if status not in {None, 0}:
+                raise _failed(services[number], number, folder)
+        if all(status == 0 for status in statuses):
+            return
+        watch()
+        time.sleep(_POLL_S)
+
+
+def _failed(service: Service, number: int, folder: Path | None = None) -> LoadError:
+    reason = ""
+    summary = folder / SUMMARY.format(worker=number) if folder else None
+    if summary is not None and summary.exists():
+        reason = json.loads(summary.read_text(encoding="ascii"))["failure"]
+    text = f"load worker {number} ended with status {service.returncode}"
+    tail = service.log_tail()
+    text += f": {reason}" if reason else f"\n{tail}" if tail else ""
+    hint = "its log could not be written; is the disk full?" if reason else None
+    return LoadError(text, hint=hint)

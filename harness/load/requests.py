@@ -1,114 +1,103 @@
-"""Requests of a workload, built to the last byte before the clock starts.
-
-Prompts are token ids, so that no tokenizer changes their length. They depend on the seed alone:
-the same seed gives both sides of a comparison the same prompts, another seed none of them.
-"""
+"""One request of a load, built to the last byte before the clock starts."""
 
 import hashlib
 import json
-import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gauntlet.perf_eval.recipe import RandomWorkload, TokenRange
-from gauntlet.perf_eval.trace import Arrival
-
-# Ids that exist in any vocabulary in use and are special tokens in none.
-_FIRST_ID, _LAST_ID = 256, 1000
+Scalar = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRequest:
-    """One request: when to send it (seconds from start, None = when a stream is free)."""
+    """One request: its JSON body and what its answer has to be.
+
+    ``prompt_tokens`` is None for text, which only the server's tokenizer can count.
+    ``output_tokens`` is how many tokens are asked: exactly that many if ``exact``, at most
+    otherwise. ``conversation`` and ``turn`` place it; ``think_s`` lies between the end of the turn
+    before and this one. ``due_s`` is the time that the data themselves give (a trace's timestamp).
+    ``shared_tokens`` of the prompt were sent before by this very load, at best in the cache.
+    """
 
     index: int
-    at_s: float | None
-    prompt_tokens: int
-    output_tokens: int
     body: bytes
+    prompt_tokens: int | None
+    output_tokens: int
+    exact: bool = True
+    conversation: int | None = None
+    turn: int = 0
+    think_s: float = 0.0
+    due_s: float | None = None
+    shared_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What all requests of a load have in common: model, endpoint and extra body fields."""
+
+    model: str
+    chat: bool = False
+    extra: Mapping[str, Scalar] | None = None
+
+    def body(self, prompt: "Prompt", output_tokens: int, *, exact: bool) -> bytes:
+        """JSON body of one streamed request.
+
+        Raises ValueError for token ids at the chat endpoint, which takes text only.
+        """
+        fields: dict[str, object] = {
+            "model": self.model,
+            "max_tokens": output_tokens,
+            "temperature": 0,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if exact:
+            fields["ignore_eos"] = True
+        if not self.chat:
+            fields["prompt"] = list(prompt) if not isinstance(prompt, str) else prompt
+        elif isinstance(prompt, str):
+            fields["messages"] = [{"role": "user", "content": prompt}]
+        elif _are_messages(prompt):
+            fields["messages"] = list(prompt)
+        else:
+            msg = "the chat endpoint takes text, not token ids"
+            raise ValueError(msg)
+        fields.update(self.extra or {})
+        return json.dumps(fields, separators=(",", ":")).encode()
+
+
+Prompt = str | Sequence[int] | Sequence[Mapping[str, str]]
+
+
+def _are_messages(prompt: Prompt) -> bool:
+    return bool(prompt) and isinstance(prompt[0], Mapping)
+
+
+def token_count(prompt: Prompt) -> int | None:
+    """Tokens of a prompt of ids; None for text, which only the server can count."""
+    ids = not isinstance(prompt, str) and bool(prompt) and isinstance(prompt[0], int)
+    return len(prompt) if ids else None
 
 
 def completion_body(model: str, prompt: Sequence[int], output_tokens: int) -> bytes:
     """Body of a streamed completion that yields exactly ``output_tokens`` tokens."""
-    return json.dumps(
-        {
-            "model": model,
-            "prompt": list(prompt),
-            "max_tokens": output_tokens,
-            "temperature": 0,
-            "ignore_eos": True,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        },
-        separators=(",", ":"),
-    ).encode()
+    return Ask(model=model).body(prompt, output_tokens, exact=True)
 
 
-def random_requests(
-    workload: RandomWorkload, *, model: str, seed: int, warmup: bool = False
-) -> list[PlannedRequest]:
-    """Requests of a closed loop: prompt and output lengths drawn evenly from their ranges.
-
-    Warm-up requests come from a stream of their own, so that they warm no prompt that counts.
-    """
-    rng = _generator("warmup" if warmup else "random", seed)
-    count = workload.warmup_requests if warmup else workload.requests
-    planned = []
-    for index in range(count):
-        prompt = [
-            rng.randint(_FIRST_ID, _LAST_ID) for _ in range(_draw(rng, workload.prompt_tokens))
-        ]
-        output = _draw(rng, workload.output_tokens)
-        body = completion_body(model, prompt, output)
-        planned.append(PlannedRequest(index, None, len(prompt), output, body))
-    return planned
+def chains_of(planned: Iterable[PlannedRequest]) -> list[list[PlannedRequest]]:
+    """Group requests into chains: the turns of one conversation in order, or one request alone."""
+    chains: dict[object, list[PlannedRequest]] = {}
+    for request in planned:
+        key = ("alone", request.index) if request.conversation is None else request.conversation
+        chains.setdefault(key, []).append(request)
+    return [sorted(chain, key=lambda request: request.turn) for chain in chains.values()]
 
 
-def trace_requests(
-    arrivals: Sequence[Arrival], *, block_size: int, model: str, seed: int
-) -> list[PlannedRequest]:
-    """Requests of a trace: equal hash ids give equal blocks of tokens, whoever asks.
-
-    A partial last block is a prefix of the full one. Where a row has fewer ids than its length
-    needs, the rest is filled with tokens of its own, so that the length is always exact.
-    """
-    planned = []
-    for index, arrival in enumerate(arrivals):
-        prompt: list[int] = []
-        for hash_id in arrival.hash_ids:
-            prompt += trace_block(hash_id, block_size, seed)
-        missing = arrival.prompt_tokens - len(prompt)
-        if missing > 0:
-            rng = _generator("tail", seed, index)
-            prompt += [rng.randint(_FIRST_ID, _LAST_ID) for _ in range(missing)]
-        prompt = prompt[: arrival.prompt_tokens]
-        body = completion_body(model, prompt, arrival.output_tokens)
-        planned.append(
-            PlannedRequest(index, arrival.at_s, len(prompt), arrival.output_tokens, body)
-        )
-    return planned
-
-
-def trace_block(hash_id: int, block_size: int, seed: int) -> list[int]:
-    """Tokens of one block; a smaller ``block_size`` gives a prefix of the larger one."""
-    rng = _generator("block", seed, hash_id)
-    return [rng.randint(_FIRST_ID, _LAST_ID) for _ in range(block_size)]
-
-
-def plan_digest(planned: Sequence[PlannedRequest]) -> str:
+def plan_digest(planned: Sequence[PlannedRequest], due_s: Sequence[float] = ()) -> str:
     """SHA-256 (hex) over everything that is sent, and when."""
     digest = hashlib.sha256()
     for request in planned:
-        digest.update(f"{request.index}:{request.at_s}:".encode())
+        digest.update(f"{request.index}:{request.conversation}:{request.think_s}:".encode())
         digest.update(request.body)
+    digest.update(repr(list(due_s)).encode())
     return digest.hexdigest()
-
-
-def _generator(*parts: object) -> random.Random:
-    # Not hash(): it is salted per process, so two runs of one seed would send other prompts.
-    key = ":".join(map(str, parts)).encode()
-    return random.Random(hashlib.sha256(key).digest())  # noqa: S311 - a workload, not a secret
-
-
-def _draw(rng: random.Random, bounds: TokenRange) -> int:
-    return rng.randint(bounds.min, bounds.max)

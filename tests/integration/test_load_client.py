@@ -6,16 +6,15 @@ from collections import Counter
 
 import pytest
 import yaml
+from loads import closed, load, planned
 
 from gauntlet.harness.engines.process import Engine
 from gauntlet.harness.engines.simulator import simulator_launch
-from gauntlet.harness.load.client import Target, closed_loop, open_loop, run_load
+from gauntlet.harness.load.arrivals import Schedule
+from gauntlet.harness.load.client import Target
 from gauntlet.harness.load.metrics import load_metrics
-from gauntlet.harness.load.requests import PlannedRequest, completion_body
-from gauntlet.harness.load.results import read_stream, request_results
-from gauntlet.perf_eval.recipe import Deadlines
-
-DEADLINES = Deadlines(idle_s=0.5, total_s=5)
+from gauntlet.harness.load.results import request_results
+from gauntlet.harness.load.streams import body_reads, read_stream
 
 
 def serve(tmp_path, **settings):
@@ -26,23 +25,14 @@ def serve(tmp_path, **settings):
     return Engine(launch, side="baseline", log=tmp_path / "log")
 
 
-def planned(count, output=8, at=None):
-    return [
-        PlannedRequest(
-            n, at and at * n, 16, output, completion_body("m", range(300 + n, 316 + n), output)
-        )
-        for n in range(count)
-    ]
-
-
 def target(engine):
-    return Target(engine.endpoint.host, engine.endpoint.port)
+    return Target.of(engine.endpoint.base_url, "/v1/completions")
 
 
 def test_a_closed_loop_keeps_its_streams_and_measures_the_server(tmp_path):
     with serve(tmp_path) as engine:
         engine.start()
-        log = run_load(closed_loop(target(engine), planned(24, output=20), 4, DEADLINES))
+        log = load(target(engine), planned(24, output=20), closed(4))
     results = request_results(log)
     assert [result.status for result in results] == ["ok"] * 24
     assert {result.output_tokens for result in results} == {20}
@@ -52,7 +42,7 @@ def test_a_closed_loop_keeps_its_streams_and_measures_the_server(tmp_path):
     starts = sorted(exchange.sent for exchange in log.exchanges)
     ends = sorted(exchange.ended for exchange in log.exchanges)
     assert all(starts[n + 4] >= ends[n] for n in range(20)), "never more than four at once"
-    metrics = {(m.name, m.statistic): m.value for m in load_metrics(results, log)}
+    metrics = {(m.name, m.statistic): m.value for m in load_metrics(log)}
     assert metrics["failed_share", "total"] == 0.0
     assert metrics["client_lag_ms", "p50"] is not None
 
@@ -60,7 +50,7 @@ def test_a_closed_loop_keeps_its_streams_and_measures_the_server(tmp_path):
 def test_an_open_loop_sends_on_time_whatever_the_server_does(tmp_path):
     with serve(tmp_path, timing={"decode_step_ms": 60.0, "startup_s": 0.0}) as engine:
         engine.start()
-        log = run_load(open_loop(target(engine), planned(20, at=0.01), DEADLINES))
+        log = load(target(engine), planned(20), Schedule(due_s=tuple(n / 100 for n in range(20))))
     results = request_results(log)
     assert [result.status for result in results] == ["ok"] * 20
     assert [round(result.scheduled_ms) for result in results] == [10 * n for n in range(20)]
@@ -82,7 +72,7 @@ def test_an_open_loop_sends_on_time_whatever_the_server_does(tmp_path):
 def test_every_fault_has_its_class_and_the_others_are_measured(tmp_path, faults, status):
     with serve(tmp_path, faults=faults) as engine:
         engine.start()
-        log = run_load(closed_loop(target(engine), planned(16), 4, DEADLINES))
+        log = load(target(engine), planned(16), closed(4))
     counted = Counter(result.status for result in request_results(log))
     assert counted == {"ok": 12, status: 4}
 
@@ -90,7 +80,7 @@ def test_every_fault_has_its_class_and_the_others_are_measured(tmp_path, faults,
 def test_a_connection_closed_without_an_answer(tmp_path):
     with serve(tmp_path, faults={"refuse_every": 4}) as engine:
         engine.start()
-        log = run_load(closed_loop(target(engine), planned(16), 4, DEADLINES))
+        log = load(target(engine), planned(16), closed(4))
     counted = Counter(result.status for result in request_results(log))
     assert counted["ok"] == 12
     assert set(counted) - {"ok"} <= {"connection-closed", "connection-reset"}
@@ -99,7 +89,7 @@ def test_a_connection_closed_without_an_answer(tmp_path):
 def test_a_server_that_dies_fails_what_is_left_quickly(tmp_path):
     with serve(tmp_path, faults={"die_after_requests": 6}) as engine:
         engine.start()
-        log = run_load(closed_loop(target(engine), planned(40), 4, DEADLINES))
+        log = load(target(engine), planned(40), closed(4))
     counted = Counter(result.status for result in request_results(log))
     assert sum(counted.values()) == 40
     assert counted["ok"] <= 6
@@ -108,7 +98,7 @@ def test_a_server_that_dies_fails_what_is_left_quickly(tmp_path):
 
 
 def test_nobody_listens():
-    log = run_load(closed_loop(Target("127.0.0.1", 1), planned(3), 2, DEADLINES))
+    log = load(Target(host="127.0.0.1", port=1), planned(3), closed(2))
     assert [result.status for result in request_results(log)] == ["refused"] * 3
 
 
@@ -120,17 +110,17 @@ def test_the_known_timing_server_is_measured_as_it_is(shared, tmp_path):
     port = free_port()
     command = [sys.executable, str(shared / "bench" / "mock_server.py"), "--port", str(port)]
     command += ["--ttft-ms", "50", "--itl-ms", "10", "--tokens", "16"]
-    address = Target("127.0.0.1", port)
+    address = Target(host="127.0.0.1", port=port)
     with Service(command, log=tmp_path / "log"):
         for _ in range(100):
-            log = run_load(closed_loop(address, planned(1, output=16), 1, DEADLINES))
+            log = load(address, planned(1, output=16), closed(1))
             if request_results(log)[0].status != "refused":
                 break
             time.sleep(0.05)
-        log = run_load(closed_loop(address, planned(8, output=16), 4, DEADLINES))
+        log = load(address, planned(8, output=16), closed(4))
     # It ends its streams without a finish reason, so none of them counts as whole.
     assert {result.status for result in request_results(log)} == {"truncated"}
     for exchange in log.exchanges:
-        stream = read_stream(exchange.reads)
-        assert stream.first - exchange.sent >= 0.0495
-        assert (stream.last - stream.first) / 15 >= 0.0095
+        stamps = read_stream(body_reads(exchange)).stamps
+        assert stamps[0] - exchange.sent >= 0.0495
+        assert (stamps[-1] - stamps[0]) / 15 >= 0.0095

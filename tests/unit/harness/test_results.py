@@ -3,11 +3,11 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loads import exchange, log_of
 
-from gauntlet.harness.load.client import Exchange, LoadLog
 from gauntlet.harness.load.metrics import load_metrics
-from gauntlet.harness.load.requests import PlannedRequest
-from gauntlet.harness.load.results import read_stream, request_results
+from gauntlet.harness.load.results import request_results
+from gauntlet.harness.load.streams import read_stream
 from gauntlet.harness.measure_load import judge_results
 
 
@@ -36,21 +36,8 @@ WHOLE = [
 ]
 
 
-def exchange(reads, index=0, *, asked=3, status=200, failure="", scheduled=None):
-    request = PlannedRequest(index, None, 10, asked, b"")
-    return Exchange(
-        request,
-        scheduled=scheduled,
-        sent=1.0,
-        ended=2.0,
-        status=status,
-        reads=reads,
-        failure=failure,
-    )
-
-
 def results(*exchanges):
-    return request_results(LoadLog(1.0, 2.0, list(exchanges), []))
+    return request_results(log_of(*exchanges))
 
 
 def test_latencies_of_a_whole_stream():
@@ -95,6 +82,15 @@ def test_a_role_only_chunk_is_no_token():
         pytest.param(exchange(WHOLE[:4]), "truncated", id="no-done"),
         pytest.param(exchange([*WHOLE[:3], (1.1, DONE)]), "no-usage", id="no-usage"),
         pytest.param(exchange(WHOLE, asked=9), "wrong-length", id="short"),
+        pytest.param(exchange(WHOLE, prompt=11), "wrong-prompt", id="wrong-tokenizer"),
+        pytest.param(
+            exchange([*WHOLE[:2], (1.1, token("", "abort")), (1.1, usage()), (1.1, DONE)]),
+            "wrong-finish",
+            id="aborted",
+        ),
+        pytest.param(exchange(WHOLE, ended=None), "cancelled", id="unfinished"),
+        pytest.param(exchange([], sent=None), "not-sent", id="never-sent"),
+        pytest.param(exchange([(1.1, event("[1, 2]"))]), "protocol-error", id="no-object"),
         pytest.param(
             exchange([*WHOLE[:2], (1.1, event({"error": {"message": "oom"}})), (1.1, DONE)]),
             "error-event",
@@ -120,25 +116,27 @@ def test_reads_cut_anywhere_give_the_same_events(cuts):
     stream = read_stream([(float(n), piece) for n, piece in enumerate(pieces) if piece])
     whole = read_stream([(0.0, raw)])
     assert (stream.done, stream.finish, stream.usage) == (True, "length", whole.usage)
-    assert stream.first is not None
-    assert stream.first <= stream.last
+    assert stream.stamps
+    assert stream.stamps == sorted(stream.stamps)
 
 
 def test_an_event_has_the_time_of_the_read_that_completed_it():
     raw = token()
     stream = read_stream([(1.0, raw[:10]), (2.0, raw[10:])])
-    assert stream.first == 2.0
+    assert stream.stamps == [2.0]
 
 
 def test_windows_line_ends_are_read():
-    assert read_stream([(1.0, token().replace(b"\n", b"\r\n"))]).first == 1.0
+    assert read_stream([(1.0, token().replace(b"\n", b"\r\n"))]).stamps == [1.0]
 
 
 def test_all_failed_is_a_failed_repetition_without_a_single_latency():
-    bad = results(*[exchange([], n, status=503) for n in range(8)])
-    assert judge_results(bad) == ("failed", ("8 of 8 requests failed (8 http-503)",))
-    metrics = load_metrics(bad, LoadLog(0.0, 1.0, [], []))
-    values = {(m.name, m.statistic): (m.value, m.n) for m in metrics}
+    log = log_of(*[exchange([], n, status=503) for n in range(8)])
+    assert judge_results(request_results(log)) == (
+        "failed",
+        ("8 of 8 requests failed (8 http-503)",),
+    )
+    values = {(m.name, m.statistic): (m.value, m.n) for m in load_metrics(log)}
     assert values["ttft_ms", "p50"] == (None, 0)
     assert values["output_tokens_per_s", "total"] == (None, 0)
     assert values["failed_share", "total"] == (1.0, 8)
@@ -153,11 +151,3 @@ def test_few_failures_are_noted_and_many_make_it_invalid(failed, status):
     found, reasons = judge_results(results(*broken, *good))
     assert found == status
     assert bool(reasons) == bool(failed)
-
-
-def test_throughput_counts_tokens_from_first_write_to_last_token():
-    log = LoadLog(1.0, 9.0, [exchange(WHOLE, 0), exchange(WHOLE, 1)], [0.001, 0.003])
-    metrics = {(m.name, m.statistic): m for m in load_metrics(request_results(log), log)}
-    assert metrics["output_tokens_per_s", "total"].value == pytest.approx(6 / 0.06)
-    assert metrics["client_lag_ms", "mean"].value == pytest.approx(2.0)
-    assert metrics["prefix_cache_hit_share", "total"].value is None

@@ -12,7 +12,7 @@ from gauntlet.perf_eval.questions import (
     read_word_problems,
 )
 from gauntlet.perf_eval.recipe import load_recipe, recipe_names
-from gauntlet.perf_eval.trace import TraceRow, generate_trace, read_trace, slice_arrivals
+from gauntlet.perf_eval.trace import TraceRow, generate_trace, read_trace, slice_rows
 
 
 def smoke(tmp_path, change):
@@ -37,12 +37,14 @@ def test_an_unknown_recipe_names_the_known():
     ("change", "expected"),
     [
         pytest.param(
-            lambda r: r["workloads"][0].update(concurency=3),
+            lambda r: r["workloads"][0]["arrivals"].update(concurency=3),
             r"recipe.yaml:\d+: workloads\[0\].*concurency: unknown key.*'concurrency'",
             id="typo",
         ),
         pytest.param(
-            lambda r: r["workloads"][0].update(kind="rendom"), "random.*trace|rendom", id="kind"
+            lambda r: r["workloads"][0]["prompts"].update(kind="rendom"),
+            "random.*trace|rendom",
+            id="kind",
         ),
         pytest.param(
             lambda r: r["judge"]["load"][0].update(workload="nope"),
@@ -52,7 +54,9 @@ def test_an_unknown_recipe_names_the_known():
         pytest.param(lambda r: r["blocks"].update(min=5), "is less than min", id="blocks"),
         pytest.param(lambda r: r["evals"][0].update(name="random"), "used twice", id="twice"),
         pytest.param(
-            lambda r: r["workloads"][1]["source"].update(file="x"), "either file or", id="sources"
+            lambda r: r["workloads"][1]["prompts"]["source"].update(file="x"),
+            "either file or",
+            id="sources",
         ),
     ],
 )
@@ -97,13 +101,12 @@ def test_a_slice_starts_at_zero_and_is_scaled():
         TraceRow(timestamp=1000 * n, input_length=800, output_length=400, hash_ids=(n,))
         for n in range(9)
     ]
-    arrivals = slice_arrivals(
-        rows, skip=3, count=4, time_scale=0.5, length_scale=0.25, max_output_tokens=64
-    )
-    assert [arrival.at_s for arrival in arrivals] == [0.0, 0.5, 1.0, 1.5]
+    arrivals = slice_rows(rows, skip=3, count=4, length_scale=0.25, max_output_tokens=64)
+    assert [arrival.at_s for arrival in arrivals] == [0.0, 1.0, 2.0, 3.0]
     assert {(a.prompt_tokens, a.output_tokens) for a in arrivals} == {(200, 64)}
     with pytest.raises(ConfigError, match="the trace has 9"):
-        slice_arrivals(rows, skip=8, count=4, time_scale=1, length_scale=1, max_output_tokens=1)
+        slice_rows(rows, skip=8, count=4)
+    assert [a.at_s for a in slice_rows(rows, window_s=(2.5, 5.0))] == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(
