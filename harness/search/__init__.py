@@ -1,0 +1,1 @@
+"""The highest load that keeps given limits: bisection over probes that must each be clear."""
