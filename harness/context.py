@@ -1,6 +1,7 @@
 """What every measurement of a session shares."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TypedDict
@@ -35,6 +36,12 @@ class Measurement:
     slot: Slot
     seed: int
     workdir: Path
+    point: str = ""
+    accelerator: str | None = None
+    driver: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    artifact: str | None = None
+    build_id: str | None = None
 
     @property
     def pair_seed(self) -> int:
@@ -43,7 +50,8 @@ class Measurement:
 
     def repetition_id(self, name: str) -> str:
         """Identity of the repetition of ``name`` in this turn."""
-        return f"{self.run_id}/{name}/{self.slot.pair}/{self.slot.side}"
+        at = f"{name}@{self.point}" if self.point else name
+        return f"{self.run_id}/{at}/{self.slot.pair}/{self.slot.side}"
 
     def key(self, name: str) -> RepetitionKey:
         """The columns by which every row of this repetition is found."""
@@ -52,9 +60,9 @@ class Measurement:
             repetition_id=self.repetition_id(name),
             series_id=series_of(
                 recipe=self.recipe,
-                workload=name,
+                workload=f"{name}@{self.point}" if self.point else name,
                 model=self.engine.endpoint.model,
-                accelerator=None,
+                accelerator=self.accelerator,
             ),
             side=self.slot.side,
             pair=self.slot.pair,
@@ -68,6 +76,7 @@ class Measurement:
         reasons: tuple[str, ...],
         client: str,
         client_version: str = __version__,
+        client_path: str = "",
         dataset_digest: str,
         started_at: datetime,
         ended_at: datetime,
@@ -80,6 +89,7 @@ class Measurement:
         return RepetitionRow(
             **self.key(task.name),
             recipe=self.recipe,
+            point=self.point,
             workload=task.name,
             kind="load" if task.kind == "load" else "eval",
             position=self.slot.position,
@@ -90,7 +100,10 @@ class Measurement:
                 dataset_digest=dataset_digest,
                 engine_kind=spec.kind,
                 model=endpoint.model,
-                client=client,
+                point=self.point,
+                accelerator=self.accelerator,
+                driver=self.driver,
+                client=f"{client} {client_path}".strip(),
                 client_version=client_version,
                 env=environment_of(spec.env or None),
             ),
@@ -100,6 +113,11 @@ class Measurement:
             image_digest=spec.image_digest,
             model=endpoint.model,
             host=host_name(),
+            accelerator=self.accelerator,
+            driver=self.driver,
+            settings={**self.settings, **({"client_path": client_path} if client_path else {})},
+            artifact=self.artifact,
+            build_id=self.build_id,
             client=client,
             client_version=client_version,
             dataset_digest=dataset_digest,

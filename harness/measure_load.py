@@ -1,60 +1,114 @@
 """One repetition of a load workload: send, judge, make the rows."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ConfigError, Problem
 from gauntlet.harness.context import Measured, Measurement
 from gauntlet.harness.load.arrivals import Schedule, schedule
+from gauntlet.harness.load.calibrate import Calibration, client_bound
 from gauntlet.harness.load.client import CLIENT_NAME, LoadJob, Target, run_load
-from gauntlet.harness.load.event_reader import LoadLog
-from gauntlet.harness.load.metrics import load_metrics
+from gauntlet.harness.load.metrics import Goodput, Metric, load_metrics
 from gauntlet.harness.load.prompts import plan_requests
 from gauntlet.harness.load.requests import PlannedRequest, chains_of, plan_digest
-from gauntlet.harness.load.results import Outcome, RequestResult, failures_of, outcomes
-from gauntlet.harness.validity import judge_failures
+from gauntlet.harness.load.results import RequestResult, failures_of, outcomes
+from gauntlet.harness.load.trace_prompts import ideal_hit_share
+from gauntlet.harness.validity import judge_cache, judge_dispatch, judge_failures, judge_reads
 from gauntlet.perf_eval.workloads import ClosedArrivals, Workload
 from gauntlet.warehouse.rows.measurement import MetricRow, RepetitionStatus, RequestRow
 
 PATHS = {"completions": "/v1/completions", "chat": "/v1/chat/completions"}
 # With more failures than this the rest measures a server that was relieved of work.
 MOST_FAILED_SHARE = 0.05
+# What is judged where nothing says so.
+DEFAULT_JUDGED = (("ttft_ms", "mean"), ("tpot_ms", "p50"))
 
 
-def measure_load(measurement: Measurement, workload: Workload) -> Measured:
-    """Run one repetition and return its rows; raises EngineError where the engine died."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What a load repetition is measured under, and judged by, beyond its workload.
+
+    ``folder`` keeps the raw log; None: it is read and dropped. ``warm_up`` sends the workload's
+    warm-up first. ``judged`` are the (metric, statistic) pairs that the client must not distort.
+    ``watch`` is called all the while and ends the load by raising. ``server_hit_share`` is asked
+    for the cache hits of the repetition where answers do not tell them.
+    """
+
+    folder: Path | None = None
+    warm_up: bool = True
+    calibration: Calibration | None = None
+    judged: Sequence[tuple[str, str]] = DEFAULT_JUDGED
+    goodput: Goodput | None = None
+    workers: int | None = None
+    watch: Callable[[], object] = lambda: None
+    server_hit_share: Callable[[], float | None] = lambda: None
+    proxy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadPlan:
+    """All of a repetition that is decided before it begins."""
+
+    target: Target
+    planned: list[PlannedRequest]
+    schedule: Schedule
+
+
+def plan_load(measurement: Measurement, workload: Workload, proxy: str | None = None) -> LoadPlan:
+    """Plan one repetition. Raises ConfigError for bad data."""
     endpoint = measurement.engine.endpoint
-    target = Target.of(endpoint.base_url, PATHS[workload.endpoint])
     seed = measurement.pair_seed
     planned = plan_requests(workload, model=endpoint.model, seed=seed)
-    plan = schedule_of(workload, planned, seed)
-    if measurement.slot.pair == 0:
-        # Later turns find a warm engine; each has prompts of its own, so nothing else warms.
-        _warm_up(target, workload, endpoint.model, seed)
+    target = Target.of(endpoint.base_url, PATHS[workload.endpoint], proxy=proxy)
+    return LoadPlan(target=target, planned=planned, schedule=schedule_of(workload, planned, seed))
+
+
+def measure_load(
+    measurement: Measurement, workload: Workload, conditions: Conditions | None = None
+) -> Measured:
+    """Run one repetition and return its rows.
+
+    Raises what ``conditions.watch`` raises (EngineDeath), and LoadError where the client fails.
+    """
+    under = conditions or Conditions(warm_up=measurement.slot.pair == 0)
+    plan = plan_load(measurement, workload, under.proxy)
+    if under.warm_up:
+        _warm_up(measurement, workload, plan, under)
     started_at = utc_now()
-    log = run_load(
-        LoadJob(target=target, planned=planned, schedule=plan, deadlines=workload.deadlines)
+    job = LoadJob(
+        target=plan.target,
+        planned=plan.planned,
+        schedule=plan.schedule,
+        deadlines=workload.deadlines,
+        workers=under.workers,
     )
+    log = run_load(job, under.folder, watch=under.watch)
     ended_at = utc_now()
     judged = outcomes(log)
+    metrics = load_metrics(log, judged, goodput=under.goodput)
+    metrics.append(_ideal_metric(plan.planned))
     results = [outcome.result for outcome in judged]
-    status, reasons = judge_results(results)
+    status, reasons = judge_repetition(results, metrics, workload, under)
     failed = len(failures_of(results))
     repetition = measurement.row(
         workload,
         status=status,
         reasons=reasons,
         client=CLIENT_NAME,
-        dataset_digest=plan_digest(planned, plan.due_s or ()),
+        client_path="direct" if plan.target.direct else "aiohttp",
+        dataset_digest=plan_digest(plan.planned, plan.schedule.due_s or ()),
         started_at=started_at,
         ended_at=ended_at,
         completed=len(results) - failed,
         failed=failed,
     )
-    metrics = _metric_rows(measurement, workload.name, judged, log)
-    requests = _request_rows(measurement, workload.name, results)
-    return Measured(repetition=repetition, rows=(*metrics, *requests))
+    rows = (
+        *_metric_rows(measurement, workload.name, metrics),
+        *_request_rows(measurement, workload.name, results),
+    )
+    return Measured(repetition=repetition, rows=rows)
 
 
 def judge_results(results: Sequence[RequestResult]) -> tuple[RepetitionStatus, tuple[str, ...]]:
@@ -64,6 +118,35 @@ def judge_results(results: Sequence[RequestResult]) -> tuple[RepetitionStatus, t
     server look fast.
     """
     return judge_failures(failures_of(results), len(results), most_share=MOST_FAILED_SHARE)
+
+
+def judge_repetition(
+    results: Sequence[RequestResult],
+    metrics: Sequence[Metric],
+    workload: Workload,
+    under: Conditions,
+) -> tuple[RepetitionStatus, tuple[str, ...]]:
+    """Judge a repetition by everything that would make its numbers mean something else."""
+    status, reasons = judge_results(results)
+    if status == "failed":
+        return status, reasons
+    found = {(m.name, m.statistic): m.value for m in metrics if m.window == "full"}
+    hits = found["prefix_cache_hit_share", "total"]
+    if hits is None:
+        hits = under.server_hit_share()
+    against = judge_cache(
+        hits,
+        ideal=found["ideal_hit_share", "total"],
+        at_most=workload.hit_rate_at_most,
+    )
+    against += judge_reads(found["client_lag_ms", "p90"], found["itl_chunk_ms", "p50"])
+    if workload.concurrency is None:
+        against += judge_dispatch(found["dispatch_lag_ms", "p99"], found["ttft_ms", "p50"])
+    if under.calibration is not None:
+        values = ((name, stat, found.get((name, stat))) for name, stat in under.judged)
+        latencies = [(n, s, v) for n, s, v in values if v is not None and n.endswith("_ms")]
+        against += client_bound(under.calibration, latencies)
+    return ("invalid" if against else status), (*reasons, *against)
 
 
 def schedule_of(workload: Workload, planned: Sequence[PlannedRequest], seed: int) -> Schedule:
@@ -77,25 +160,38 @@ def schedule_of(workload: Workload, planned: Sequence[PlannedRequest], seed: int
         raise ConfigError([Problem(file="recipe", key=key, message=str(error))]) from error
 
 
-def _warm_up(target: Target, workload: Workload, model: str, seed: int) -> None:
-    """Send prompts that no measured request has, as many at once as the workload will."""
-    if not workload.warmup_requests:
-        return
-    planned = plan_requests(workload, model=model, seed=seed, warmup=True)
-    streams = min(len(planned), workload.concurrency or len(planned))
-    closed = ClosedArrivals(kind="closed", concurrency=streams)
-    run_load(
-        LoadJob(
-            target=target,
-            planned=planned,
-            schedule=schedule(closed, len(chains_of(planned)), seed=seed),
-            deadlines=workload.deadlines,
-        )
+def _ideal_metric(planned: Sequence[PlannedRequest]) -> Metric:
+    return Metric(
+        name="ideal_hit_share",
+        statistic="total",
+        value=ideal_hit_share(planned),
+        unit="share",
+        direction="higher",
+        n=len(planned),
     )
 
 
+def _warm_up(
+    measurement: Measurement, workload: Workload, plan: LoadPlan, under: Conditions
+) -> None:
+    """Send prompts that no measured request has, as many at once as the workload will."""
+    if not workload.warmup_requests:
+        return
+    model, seed = measurement.engine.endpoint.model, measurement.pair_seed
+    planned = plan_requests(workload, model=model, seed=seed, warmup=True)
+    streams = min(len(planned), workload.concurrency or len(planned))
+    closed = ClosedArrivals(kind="closed", concurrency=streams)
+    job = LoadJob(
+        target=plan.target,
+        planned=planned,
+        schedule=schedule(closed, len(chains_of(planned)), seed=seed),
+        deadlines=workload.deadlines,
+    )
+    run_load(job, watch=under.watch)
+
+
 def _metric_rows(
-    measurement: Measurement, workload: str, judged: Sequence[Outcome], log: LoadLog
+    measurement: Measurement, workload: str, metrics: Sequence[Metric]
 ) -> tuple[MetricRow, ...]:
     return tuple(
         MetricRow(
@@ -109,7 +205,7 @@ def _metric_rows(
             direction=metric.direction,
             n=metric.n,
         )
-        for metric in load_metrics(log, judged)
+        for metric in metrics
     )
 
 

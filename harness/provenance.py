@@ -39,6 +39,9 @@ def config_fingerprint(
     model: str,
     client: str,
     client_version: str,
+    point: str = "",
+    accelerator: str | None = None,
+    driver: str | None = None,
     env: Mapping[str, str] | None = None,
 ) -> str:
     """Hash all that could change a number except the engine build; equal means comparable."""
@@ -48,6 +51,8 @@ def config_fingerprint(
             "dataset": dataset_digest,
             "engine_kind": engine_kind,
             "model": model,
+            "point": point,
+            "accelerator": [accelerator, driver],
             "client": [client, client_version],
             "host": host_name(),
             "cpus": os.cpu_count(),

@@ -49,19 +49,13 @@ class Answer:
 
 def next_step(bounds: Bounds, probes: Sequence[Probed]) -> float | Answer:
     """The next value to probe, or the answer."""
-    low, high = bounds.low, bounds.high
     contradicted = _contradicted(probes)
     if len(contradicted) > _MOST_CONTRADICTIONS:
         values = ", ".join(f"{value:g}" for value in contradicted)
         return _unresolved(probes, f"probes contradict each other at {values}")
-    for edge in (low, high):
-        settled = _settled(probes, edge)
-        if settled is None:
-            return edge
-        if edge == low and settled != "keeps":
-            return _unresolved(probes, f"the lowest value, {low:g}, already {_words(settled)}")
-        if edge == high and settled == "keeps":
-            return _unresolved(probes, f"the highest value, {high:g}, still keeps the limits")
+    step = _edges(bounds, probes)
+    if step is not None:
+        return step
     best, blocked = _bracket(bounds, probes)
     if best > blocked:
         return _unresolved(probes, f"{blocked:g} does not keep the limits, but {best:g} does")
@@ -69,6 +63,18 @@ def next_step(bounds: Bounds, probes: Sequence[Probed]) -> float | Answer:
         return _conclude(probes, best, blocked)
     pending = _pending(probes)
     return _between(bounds, best, blocked) if pending is None else pending
+
+
+def _edges(bounds: Bounds, probes: Sequence[Probed]) -> float | Answer | None:
+    """Probe both ends first: a search between two values of one kind finds nothing."""
+    low, high = _settled(probes, bounds.low), _settled(probes, bounds.high)
+    if low is None:
+        return bounds.low
+    if low != "keeps":
+        return _unresolved(probes, f"the lowest value, {bounds.low:g}, already {_words(low)}")
+    if high == "keeps":
+        return _unresolved(probes, f"the highest value, {bounds.high:g}, still keeps the limits")
+    return bounds.high if high is None else None
 
 
 def _settled(probes: Sequence[Probed], value: float) -> ProbeVerdict | None:
