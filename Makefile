@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ENGINE ?= simulator
 ARGS ?=
 
-.PHONY: help venv demo hud test test-engine engine check check-full lint types layers spelling format lock golden clean
+.PHONY: help venv demo hud test test-engine engine bfcl check check-full lint types layers spelling format lock golden clean
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -33,6 +33,9 @@ test: $(STAMP) ## The whole test suite
 
 engine: $(STAMP) ## Real vLLM for the CPU and a tiny model (3.8 GB, once)
 	$(BIN)/python tools/engine.py $(ARGS)
+
+bfcl: $(STAMP) ## bfcl-eval in .venv-bfcl, where its pins are in nobody's way (570 MB, once)
+	$(BIN)/python tools/bfcl.py $(ARGS)
 
 test-engine: $(STAMP) ## The demo against real vLLM (after `make engine`)
 	GAUNTLET_ENGINE=1 $(BIN)/python -m pytest tests/integration/test_real_vllm.py $(ARGS)

@@ -1,17 +1,12 @@
 """Which two engines the demo starts, from its options."""
 
-from pathlib import Path
-
-from gauntlet.core.files import write_atomic
 from gauntlet.demo.request import DemoRequest
 from gauntlet.harness.engines.process import Engine
 from gauntlet.harness.engines.simulator import simulator_launch
 from gauntlet.harness.engines.vllm import vllm_launch
-from gauntlet.harness.measure_eval import tool_tasks, word_problems
+from gauntlet.harness.evals.knowledge import write_knowledge
 from gauntlet.harness.schedule import Side
 from gauntlet.harness.simulator.config import load_config
-from gauntlet.perf_eval.evals import Gsm8kEval
-from gauntlet.perf_eval.jsonl import dump_jsonl
 from gauntlet.perf_eval.recipe import Recipe
 
 
@@ -40,7 +35,7 @@ def build_engines(request: DemoRequest, recipe: Recipe) -> dict[Side, Engine]:
         settings = {"baseline": request.baseline, "candidate": request.candidate}
         for path in settings.values():
             load_config(path)  # a mistake in it is a ConfigError here, not an engine that died
-        knowledge = _write_knowledge(recipe, request.workdir)
+        knowledge = write_knowledge(recipe.evals, request.workdir)
         specs = {
             # Seeds differ by side: two builds share no noise.
             side: simulator_launch(
@@ -56,14 +51,3 @@ def build_engines(request: DemoRequest, recipe: Recipe) -> dict[Side, Engine]:
     return {
         side: Engine(specs[side], side=side, log=request.workdir / f"{side}.log") for side in sides
     }
-
-
-def _write_knowledge(recipe: Recipe, workdir: Path) -> list[Path]:
-    """Write the questions of the recipe's evals: what a simulated model has learnt."""
-    paths = []
-    for task in recipe.evals:
-        rows = (
-            word_problems(task.source) if isinstance(task, Gsm8kEval) else tool_tasks(task.source)
-        )
-        paths.append(write_atomic(workdir / "knowledge" / f"{task.name}.jsonl", dump_jsonl(rows)))
-    return paths

@@ -43,15 +43,16 @@ class Measurement:
     artifact: str | None = None
     build_id: str | None = None
 
-    @property
-    def pair_seed(self) -> int:
-        """Seed of the prompts that both sides of this pair get."""
-        return pair_seed(self.seed, self.slot.pair)
+    def seed_of(self, name: str) -> int:
+        """Seed of the prompts that both sides of this pair get for ``name``."""
+        return pair_seed(self.seed, self.slot.pair, self._at(name))
+
+    def _at(self, name: str) -> str:
+        return f"{name}@{self.point}" if self.point else name
 
     def repetition_id(self, name: str) -> str:
         """Identity of the repetition of ``name`` in this turn."""
-        at = f"{name}@{self.point}" if self.point else name
-        return f"{self.run_id}/{at}/{self.slot.pair}/{self.slot.side}"
+        return f"{self.run_id}/{self._at(name)}/{self.slot.pair}/{self.slot.side}"
 
     def key(self, name: str) -> RepetitionKey:
         """The columns by which every row of this repetition is found."""
@@ -60,7 +61,7 @@ class Measurement:
             repetition_id=self.repetition_id(name),
             series_id=series_of(
                 recipe=self.recipe,
-                workload=f"{name}@{self.point}" if self.point else name,
+                workload=self._at(name),
                 model=self.engine.endpoint.model,
                 accelerator=self.accelerator,
             ),
@@ -121,7 +122,7 @@ class Measurement:
             client=client,
             client_version=client_version,
             dataset_digest=dataset_digest,
-            seed=self.pair_seed,
+            seed=self.seed_of(task.name),
             started_at=started_at,
             ended_at=ended_at,
             completed=completed,

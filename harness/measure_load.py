@@ -59,7 +59,7 @@ class LoadPlan:
 def plan_load(measurement: Measurement, workload: Workload, proxy: str | None = None) -> LoadPlan:
     """Plan one repetition. Raises ConfigError for bad data."""
     endpoint = measurement.engine.endpoint
-    seed = measurement.pair_seed
+    seed = measurement.seed_of(workload.name)
     planned = plan_requests(workload, model=endpoint.model, seed=seed)
     target = Target.of(endpoint.base_url, PATHS[workload.endpoint], proxy=proxy)
     return LoadPlan(target=target, planned=planned, schedule=schedule_of(workload, planned, seed))
@@ -177,7 +177,7 @@ def _warm_up(
     """Send prompts that no measured request has, as many at once as the workload will."""
     if not workload.warmup_requests:
         return
-    model, seed = measurement.engine.endpoint.model, measurement.pair_seed
+    model, seed = measurement.engine.endpoint.model, measurement.seed_of(workload.name)
     planned = plan_requests(workload, model=model, seed=seed, warmup=True)
     streams = min(len(planned), workload.concurrency or len(planned))
     closed = ClosedArrivals(kind="closed", concurrency=streams)

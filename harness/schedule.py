@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Side = Literal["baseline", "candidate"]
+from gauntlet.core.ids import digest
+
+Side = Literal["baseline", "candidate", "single"]
 _ORDER: tuple[Side, ...] = ("baseline", "candidate", "candidate", "baseline")
 SLOTS_PER_BLOCK = len(_ORDER)
 
@@ -30,9 +32,16 @@ def block_slots(block: int) -> Iterator[Slot]:
         )
 
 
-def pair_seed(seed: int, pair: int) -> int:
-    """Seed of a pair's prompts: shared by its two sides, unlike that of any other pair.
+def single_slots(repetitions: int) -> Iterator[Slot]:
+    """Turns of a run that compares nothing: one after the other, each a pair of its own."""
+    for number in range(repetitions):
+        yield Slot(block=number, pair=number, position=number, side="single")
 
-    New prompts for every pair keep a prefix cache from answering for the engine.
+
+def pair_seed(seed: int, pair: int, task: str = "") -> int:
+    """Seed of a pair's prompts for one task: shared by its two sides, unlike any other.
+
+    New prompts for every pair, and for every point of a sweep, keep a prefix cache from answering
+    for the engine.
     """
-    return seed * 1_000_003 + pair
+    return int(digest([seed, pair, task])[:12], 16)

@@ -46,6 +46,8 @@ def main() -> None:
     compile_lock(LOCKS / "dev.txt", [*upgrade, "--all-extras", "--group=dev", "pyproject.toml"])
     overrides = f"--override={LOCKS / 'engine-cpu.overrides'}"
     compile_lock(LOCKS / "engine-cpu.txt", [*upgrade, overrides, str(LOCKS / "engine-cpu.in")])
+    overrides = f"--override={LOCKS / 'bfcl.overrides'}"
+    compile_lock(LOCKS / "bfcl.txt", [*upgrade, overrides, str(LOCKS / "bfcl.in")])
 
 
 if __name__ == "__main__":

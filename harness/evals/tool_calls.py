@@ -1,19 +1,23 @@
 """Function-calling tasks in BFCL's format over the chat endpoint.
 
 A call is right where its function and every argument match one of the accepted values exactly;
-arguments with an accepted empty string may be missing. bfcl-eval pins libraries that do not fit
-beside this package's (numpy 1.26), so it cannot score here; see docs/decisions/.
+arguments with an accepted empty string may be missing. Whole categories of BFCL are bfcl-eval's
+(``kind: bfcl``); this is the short check that needs no environment of its own.
 """
 
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import httpx
 
+from gauntlet import __version__
+from gauntlet.core.ids import digest
 from gauntlet.harness.engines.launch import Endpoint
-from gauntlet.harness.evals.samples import Sample
+from gauntlet.harness.evals.outcome import Asked, Score, Tool
+from gauntlet.harness.evals.samples import Sample, clustered_stderr, mean
 from gauntlet.perf_eval.evals import ToolCallEval
 from gauntlet.perf_eval.questions import ToolTask
 
@@ -43,11 +47,23 @@ def _json_schema_types(node: object) -> object:
     return node
 
 
-def ask_tool_tasks(
-    endpoint: Endpoint, task: ToolCallEval, tasks: Sequence[ToolTask]
-) -> list[Sample]:
+def ask_tool_tasks(endpoint: Endpoint, task: ToolCallEval, tasks: Sequence[ToolTask]) -> Asked:
     """Ask every task once and return one sample each, in order."""
-    return asyncio.run(_ask_all(endpoint, task, tasks))
+    samples = asyncio.run(_ask_all(endpoint, task, tasks))
+    score = Score(
+        task=task.name,
+        metric="accuracy",
+        value=mean(sample.score for sample in samples if sample.score is not None),
+        stderr=clustered_stderr(samples),
+        n=sum(sample.score is not None for sample in samples),
+    )
+    return Asked(
+        tool=Tool(name=CLIENT_NAME, version=__version__),
+        dataset_digest=digest([item.model_dump() for item in tasks]),
+        samples=tuple(samples),
+        scores=(score,),
+        max_tokens=task.max_tokens,
+    )
 
 
 async def _ask_all(
@@ -80,18 +96,35 @@ async def _ask(client: httpx.AsyncClient, model: str, max_tokens: int, item: Too
             },
         )
         response.raise_for_status()
-        message = response.json()["choices"][0]["message"]
+        body = response.json()
+        choice = body["choices"][0]
+        sample = judge_message(item, choice["message"])
+        usage = body.get("usage") or {}
     except httpx.HTTPStatusError as error:
         return _failed(item, expected, f"HTTP {error.response.status_code}")
     except (httpx.HTTPError, ValueError, LookupError) as error:
         return _failed(item, expected, f"{type(error).__name__}: {error}".rstrip(": "))
-    return judge_message(item, message)
+    return replace(
+        sample,
+        finish_reason=choice.get("finish_reason"),
+        output_tokens=usage.get("completion_tokens"),
+    )
 
 
 def _failed(item: ToolTask, expected: str, error: str) -> Sample:
     return Sample(
-        item_id=item.id, status="error", score=None, answer="", expected=expected, error=error
+        item_id=item.id,
+        status="error",
+        score=None,
+        answer="",
+        expected=expected,
+        error=error,
+        question=_question(item),
     )
+
+
+def _question(item: ToolTask) -> str:
+    return "\n".join(str(message.get("content", "")) for message in item.question[0])
 
 
 def judge_message(item: ToolTask, message: Mapping[str, Any]) -> Sample:
@@ -111,6 +144,8 @@ def judge_message(item: ToolTask, message: Mapping[str, Any]) -> Sample:
                 score=0.0,
                 answer=json.dumps(call)[:_ANSWER_TEXT],
                 expected=expected,
+                question=_question(item),
+                response=json.dumps(message),
             )
         parsed.append((str(call["function"]["name"]), arguments))
     answer = json.dumps([{name: arguments} for name, arguments in parsed], sort_keys=True)
@@ -120,6 +155,9 @@ def judge_message(item: ToolTask, message: Mapping[str, Any]) -> Sample:
         score=1.0 if calls_match(parsed, item.ground_truth) else 0.0,
         answer=answer if parsed else f"no call: {message.get('content')}"[:_ANSWER_TEXT],
         expected=expected,
+        question=_question(item),
+        response=json.dumps(message),
+        empty="call" if item.ground_truth and not parsed else "",
     )
 
 

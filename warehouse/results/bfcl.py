@@ -77,6 +77,58 @@ def find_categories(project: Path) -> list[Category]:
     return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One category as its files have it.
+
+    ``asked`` are the lines of the result by id, ``lost`` those that never reached the model,
+    ``failures`` the lines of the score (it lists only what is wrong). ``reasons`` say why there
+    is no accuracy.
+    """
+
+    asked: Mapping[str, Mapping[str, Any]]
+    lost: frozenset[str]
+    failures: Mapping[str, Mapping[str, Any]]
+    scored: bool
+    reasons: tuple[str, ...]
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Ids whose answer was judged, in the order of the file."""
+        return tuple(key for key in self.asked if key not in self.lost)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Right answers of those judged; None where there is none to give.
+
+        The file's own count takes a lost request for an answer, and where the right thing is to
+        call nothing, for a right one.
+        """
+        if not self.scored or self.reasons or not self.judged:
+            return None
+        return sum(key not in self.failures for key in self.judged) / len(self.judged)
+
+
+def read_category(category: Category) -> Reading:
+    """Read result and score of one category. Raises UnreadableResultError for damaged files."""
+    result = category.result.read_bytes()
+    score = category.score.read_bytes() if category.score else b""
+    return _reading(category, result, score)
+
+
+def _reading(category: Category, result: bytes, score: bytes) -> Reading:
+    asked = {str(line["id"]): line for line in _lines(result, category.result)}
+    lost = {key for key, line in asked.items() if _never_asked(line)}
+    head, failures = _score(score, category)
+    return Reading(
+        asked=asked,
+        lost=frozenset(lost),
+        failures=failures,
+        scored=head is not None,
+        reasons=tuple(_reasons(category, asked, lost, head, failures)),
+    )
+
+
 def bfcl_batch(
     category: Category, *, version: str, identity: Identity, expected: int | None, now: datetime
 ) -> tuple[Batch, tuple[str, ...]]:
@@ -86,10 +138,8 @@ def bfcl_batch(
     """
     result = category.result.read_bytes()
     score = category.score.read_bytes() if category.score else b""
-    asked = {str(line["id"]): line for line in _lines(result, category.result)}
-    lost = {key for key, line in asked.items() if _never_asked(line)}
-    head, failures = _score(score, category)
-    reasons = list(_reasons(category, asked, lost, head, failures))
+    reading = _reading(category, result, score)
+    asked, lost = reading.asked, reading.lost
     row = repetition_of(
         Found(
             source=_SOURCE,
@@ -105,17 +155,16 @@ def bfcl_batch(
             ended_at=datetime.fromtimestamp(category.result.stat().st_mtime, UTC),
             completed=len(asked) - len(lost),
             failed=len(lost),
-            reasons=tuple(reasons),
+            reasons=reading.reasons,
             settings={},
         ),
         identity,
     )
     shared = {"run_id": row.run_id, "repetition_id": row.repetition_id, "series_id": row.series_id}
     rows: list[EvalResultRow | EvalSampleRow] = list(
-        _samples(category, asked, lost, failures, scored=head is not None and not reasons, **shared)
+        _samples(category, reading, scored=reading.accuracy is not None, **shared)
     )
-    if head is not None and not reasons:
-        judged = len(asked) - len(lost)
+    if reading.accuracy is not None:
         rows.append(
             EvalResultRow(
                 **shared,
@@ -123,8 +172,8 @@ def bfcl_batch(
                 harness="bfcl-eval",
                 harness_version=version,
                 metric="accuracy",
-                value=head.correct_count / judged if judged else None,
-                n=judged,
+                value=reading.accuracy,
+                n=len(reading.judged),
                 partial=expected is not None and len(asked) < expected,
             )
         )
@@ -182,27 +231,38 @@ def _reasons(
         return
     if head.total_count != len(asked):
         yield f"score: total_count {head.total_count}, but {len(asked)} results"
-    kinds = Counter(str(line.get("error_type", "")) for line in failures.values())
+    kinds = Counter(map(error_type, failures.values()))
     if len(kinds) == 1 and len(failures) == len(asked):
         kind = next(iter(kinds))
-        if "decod" in kind or "parse" in kind:
+        if is_undecoded(kind):
             yield f"adapter error: every one of {len(asked)} lines has error_type {kind}"
+
+
+def error_type(failure: Mapping[str, Any]) -> str:
+    """Kind of a failure; where a conversation is judged, it stands inside ``error``."""
+    error = failure.get("error")
+    inner = error.get("error_type", "") if isinstance(error, Mapping) else ""
+    return str(failure.get("error_type", inner))
+
+
+def is_undecoded(kind: str) -> bool:
+    """Whether an answer could not be read as calls; to have called at all is no such failure."""
+    return ("decod" in kind or "parse" in kind) and not kind.endswith("decoder_success")
 
 
 def _samples(
     category: Category,
-    asked: Mapping[str, Mapping[str, Any]],
-    lost: set[str],
-    failures: Mapping[str, Mapping[str, Any]],
+    reading: Reading,
     *,
     scored: bool,
     run_id: str,
     repetition_id: str,
     series_id: str,
 ) -> Iterator[EvalSampleRow]:
-    for key, line in asked.items():
-        failure = failures.get(key, {})
-        undecoded = "decod" in str(failure.get("error_type", ""))
+    lost = reading.lost
+    for key, line in reading.asked.items():
+        failure = reading.failures.get(key, {})
+        undecoded = is_undecoded(error_type(failure))
         score = None if key in lost or not scored else 0.0 if failure else 1.0
         yield EvalSampleRow(
             run_id=run_id,

@@ -67,7 +67,7 @@ def test_type_names_become_those_of_json_schema():
 
 
 def test_stop_strings_are_a_list():
-    until = task_definition("q.jsonl", 64)["generation_kwargs"]["until"]
+    until = task_definition(64)["generation_kwargs"]["until"]
     assert isinstance(until, list)
 
 

@@ -1,1 +1,0 @@
-"""``gauntlet bench``: run recipes, search limits, compare clients; every repetition on record."""
