@@ -232,8 +232,9 @@ def _fields_at(model: type[BaseModel], path: KeyPath) -> list[str]:
         elif following:
             models = following
             names_follow = any(get_origin(a) in (dict, Mapping) for a in annotations)
-        elif not isinstance(part, int) and not any(part == _tag(m) for m in models):
-            return []
+        elif not isinstance(part, int):
+            # The kind that was chosen: keys of the other kinds are none of its own.
+            models = [model for model in models if part == _tag(model)]
     return sorted({name for current in models for name in current.model_fields})
 
 

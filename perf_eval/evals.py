@@ -18,8 +18,8 @@ from pydantic import (
     model_validator,
 )
 
-from gauntlet.core.yaml_file import StrictModel
 from gauntlet.perf_eval.bfcl_categories import check_categories
+from gauntlet.perf_eval.part import RecipePart
 from gauntlet.perf_eval.workloads import Name, Source
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -31,40 +31,53 @@ _CHAT_STOPS = 4
 _OURS = ("base_url", "max_retries", "model", "num_concurrent", "seed", "timeout")
 
 
-class EvalTask(StrictModel):
+class EvalTask(RecipePart):
     """What every task with questions of its own says.
 
     Its items are divided among the ``pairs`` that it joins.
     """
 
     name: Name
+    """Name in paths, results and objectives."""
     source: Source
+    """Where the questions come from."""
     items: int = Field(ge=1)
+    """How many questions, over all pairs."""
     pairs: int = Field(default=1, ge=1)
+    """In how many pairs of a session the task takes part."""
     concurrency: int = Field(default=16, ge=1)
+    """Questions asked at once."""
     max_tokens: int = Field(default=256, ge=1)
+    """Most tokens of an answer."""
     timeout_s: float = Field(default=300.0, gt=0)
+    """For the whole task."""
 
 
 class Gsm8kEval(EvalTask):
     """Word problems in GSM8K's format, asked and scored by lm-eval."""
 
     kind: Literal["gsm8k"]
+    """Which kind this is."""
 
 
 class ToolCallEval(EvalTask):
     """Function-calling tasks in BFCL's format over the chat endpoint."""
 
     kind: Literal["tool_calls"]
+    """Which kind this is."""
 
 
-class Generation(StrictModel):
+class Generation(RecipePart):
     """How answers are generated; what is not said is what the task's definition says."""
 
     max_tokens: int | None = Field(default=None, ge=1)
+    """Most tokens of an answer."""
     temperature: float | None = Field(default=None, ge=0)
+    """Sampling temperature."""
     top_p: float | None = Field(default=None, gt=0, le=1)
+    """Share of probability to sample from."""
     until: tuple[str, ...] | None = None
+    """Texts that end an answer."""
 
     @field_validator("until", mode="before")
     @classmethod
@@ -86,7 +99,7 @@ class Generation(StrictModel):
         return value
 
 
-class LmEval(StrictModel):
+class LmEval(RecipePart):
     """Any task of lm-eval: one that ships with us, one of a file, or one of lm-eval's own.
 
     ``data`` maps a split (``test``, ``train``) to a local file, which then stands in for the
@@ -95,23 +108,41 @@ class LmEval(StrictModel):
     """
 
     kind: Literal["lm_eval"]
+    """Which kind this is."""
     name: Name
+    """Name in paths, results and objectives."""
     task: str = Field(min_length=1)
+    """Task name in lm-eval, such as gsm8k, gpqa_diamond_zeroshot, aime25."""
     include_path: Path | None = None
+    """Folder or file with task definitions of one's own."""
     data: Mapping[str, Path] = Field(default_factory=dict)
+    """Split (test, train) to the local file that stands in for it."""
     fewshot: int | None = Field(default=None, ge=0)
+    """Solved examples before each question; absent: as the task says."""
     limit: int | None = Field(default=None, ge=1)
+    """Only the first so many questions; absent: all."""
     endpoint: Literal["completions", "chat"] = "completions"
+    """Which endpoint is asked."""
     apply_chat_template: bool | None = None
+    """Whether prompts are made messages; chat does so by itself."""
     generation: Generation = Generation()
+    """How answers are generated."""
     model_arguments: Mapping[str, Scalar] = Field(default_factory=dict)
+    """Further arguments of lm-eval's model, such as tokenized_requests."""
     metric: str = Field(default="exact_match", min_length=1)
+    """The metric that counts."""
     filters: tuple[str, ...] = ()
+    """Extractions of the answer that count, the first first; none means all."""
     repeats: int = Field(default=1, ge=1, le=64)
+    """How often everything is asked, each time with its own seed."""
     seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    """Seeds of the repeats; absent: made."""
     pairs: int = Field(default=1, ge=1)
+    """In how many pairs of a session the task takes part."""
     concurrency: int = Field(default=16, ge=1)
+    """Questions asked at once."""
     timeout_s: float = Field(default=3600.0, gt=0)
+    """For the whole task."""
 
     @model_validator(mode="after")
     def _fits_the_endpoint(self) -> Self:
@@ -158,7 +189,7 @@ class LmEval(StrictModel):
         return self.endpoint == "chat" or bool(self.apply_chat_template)
 
 
-class BfclEval(StrictModel):
+class BfclEval(RecipePart):
     """Categories of BFCL, asked and scored by bfcl-eval in an environment of its own.
 
     ``max_cases`` cuts every category, or those that it names, to its first cases; such a run is
@@ -166,15 +197,25 @@ class BfclEval(StrictModel):
     """
 
     kind: Literal["bfcl"]
+    """Which kind this is."""
     name: Name
+    """Name in paths, results and objectives."""
     categories: tuple[str, ...] = Field(min_length=1)
+    """Categories or groups of them."""
     max_cases: Annotated[int, Field(ge=1)] | Mapping[str, Annotated[int, Field(ge=1)]] | None = None
+    """Most cases of a category, for all or by category; fewer than all is a partial run."""
     threads: int = Field(default=8, ge=1, le=512)
+    """Cases run at once."""
     temperature: float = Field(default=0.001, ge=0)
+    """Sampling temperature."""
     maximum_steps: int = Field(default=20, ge=1)
+    """Most steps of one turn."""
     environment: Path = Path(".venv-bfcl")
+    """Virtual environment that has bfcl-eval."""
     pairs: int = Field(default=1, ge=1)
+    """In how many pairs of a session the task takes part."""
     timeout_s: float = Field(default=7200.0, gt=0)
+    """For the whole task."""
 
     @field_validator("categories")
     @classmethod

@@ -37,7 +37,10 @@ def _pages(command: click.Command | None, path: str, level: int = 2) -> list[str
         return []
     pages = [f"{'#' * level} {path}", _help(command, path)]
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            # Lazy groups hold no commands, they look them up.
+            inner = command.get_command(context, name)
             pages += _pages(inner, f"{path} {name}", level + 1)
     return pages
 

@@ -11,7 +11,7 @@ from gauntlet.perf_eval.questions import (
     generate_word_problems,
     read_word_problems,
 )
-from gauntlet.perf_eval.recipe import load_recipe, recipe_names
+from gauntlet.perf_eval.recipe import Recipe, load_recipe
 from gauntlet.perf_eval.trace import TraceRow, generate_trace, read_trace, slice_rows
 
 
@@ -23,14 +23,14 @@ def smoke(tmp_path, change):
     return str(path)
 
 
-@pytest.mark.parametrize("name", recipe_names())
-def test_recipes_that_ship_are_valid(name):
-    assert load_recipe(name).name == name
-
-
 def test_an_unknown_recipe_names_the_known():
     with pytest.raises(UsageError, match="did you mean 'smoke'"):
         load_recipe("smok")
+
+
+def test_a_recipe_survives_being_stored_and_read_again():
+    recipe = load_recipe("nemotron_3_super-h200")
+    assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,22 @@ def test_an_unknown_recipe_names_the_known():
             id="typo",
         ),
         pytest.param(
-            lambda r: r["workloads"][0]["prompts"].update(kind="rendom"),
-            "random.*trace|rendom",
-            id="kind",
+            lambda r: r["workloads"][0]["arrivals"].update(rate=3),
+            "rate: unknown key; allowed: concurrency, kind, stagger_s",
+            id="key-of-another-kind",
+        ),
+        pytest.param(
+            lambda r: r["workloads"][0]["prompts"].update(kind="rendom"), "'rendom'", id="kind"
         ),
         pytest.param(
             lambda r: r["judge"]["load"][0].update(workload="nope"),
             "judge.load names the workload 'nope'",
             id="dangling",
+        ),
+        pytest.param(
+            lambda r: r["judge"]["evals"][0].update(task="gsm9k"),
+            "did you mean 'gsm8k'",
+            id="dangling-task",
         ),
         pytest.param(lambda r: r["blocks"].update(min=5), "is less than min", id="blocks"),
         pytest.param(lambda r: r["evals"][0].update(name="random"), "used twice", id="twice"),
@@ -58,11 +66,26 @@ def test_an_unknown_recipe_names_the_known():
             "either file or",
             id="sources",
         ),
+        pytest.param(
+            lambda r: r.update(workloads=[], evals=[], judge={}), "at least one", id="nothing"
+        ),
+        pytest.param(lambda r: r.update(expected_minutes=500), "more than timeout", id="minutes"),
+        pytest.param(lambda r: r.update(normalise="gpu"), "needs hardware", id="normalise"),
+        pytest.param(
+            lambda r: r.update(normalise="die", hardware={"accelerator": "XPU9"}),
+            "dies of XPU9 are not known",
+            id="dies",
+        ),
     ],
 )
 def test_mistakes_are_named(tmp_path, change, expected):
     with pytest.raises(ConfigError, match=expected):
         load_recipe(smoke(tmp_path, change))
+
+
+def test_settings_are_applied_before_the_recipe_is_used():
+    recipe = load_recipe("smoke", {"workloads.random.requests": 7, "repetitions": 2})
+    assert (recipe.workloads[0].requests, recipe.repetitions) == (7, 2)
 
 
 def test_generated_sets_are_distinct_and_depend_on_the_seed_alone():

@@ -1,0 +1,56 @@
+"""What decides when two builds are compared: margins, error budget, how many blocks."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gauntlet.perf_eval.part import RecipePart
+from gauntlet.perf_eval.workloads import Name, Range
+
+LOAD_METRICS = ("ttft_ms", "tpot_ms", "e2e_ms", "output_tokens_per_s")
+
+
+class LoadObjective(RecipePart):
+    """How much worse one statistic of a load metric may be before it is a regression."""
+
+    workload: Name
+    """Name of the workload."""
+    metric: Literal["ttft_ms", "tpot_ms", "e2e_ms", "output_tokens_per_s"]
+    """Which metric."""
+    statistic: Literal["mean", "p50", "p90", "p99", "total"]
+    """Which statistic of it; total for output_tokens_per_s."""
+    margin_percent: float = Field(gt=0, lt=100)
+    """How much worse is still the same."""
+    blocking: bool = True
+    """Whether it decides; otherwise it only informs."""
+
+
+class EvalObjective(RecipePart):
+    """How many percentage points of accuracy may be lost before it is a regression."""
+
+    task: Name
+    """Name of the eval."""
+    margin_points: float = Field(gt=0, lt=100)
+    """How many points less are still the same."""
+    blocking: bool = True
+    """Whether it decides; otherwise it only informs."""
+
+
+class Judgement(RecipePart):
+    """What decides; error rates hold for the whole recipe, not for each metric."""
+
+    false_alarm_rate: float = Field(default=0.05, gt=0, lt=0.5)
+    """Chance of calling a build worse that is not, over all objectives together."""
+    load: tuple[LoadObjective, ...] = ()
+    """Margins of loads."""
+    evals: tuple[EvalObjective, ...] = ()
+    """Margins of evals."""
+
+
+class Blocks(Range):
+    """A B B A blocks: at least ``min``, more while a blocking verdict is open, up to ``max``."""
+
+    @property
+    def looks(self) -> int:
+        """How often the data are judged at most."""
+        return self.max - self.min + 1
