@@ -164,10 +164,10 @@ def _collect(
     return texts[0], texts[1], truncated, ended
 
 
-def _supervised(argv: Sequence[str], *, grace: float) -> list[str]:
+def _supervised(argv: Sequence[str], *, grace: float, options: Sequence[str] = ()) -> list[str]:
     """Wrap a command so that it ends when the pipe on the wrapper's standard input closes."""
-    wrapper = [sys.executable, "-I", "-S", str(_SUPERVISOR), "--grace", f"{grace:g}", "--"]
-    return [*wrapper, *argv]
+    wrapper = [sys.executable, "-I", "-S", str(_SUPERVISOR), "--grace", f"{grace:g}"]
+    return [*wrapper, *options, "--", *argv]
 
 
 def _end_group(process: "subprocess.Popen[bytes]") -> None:
@@ -199,14 +199,21 @@ class Service(Scoped):
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
         grace: float = 3.0,
+        log_limit: int | None = None,
     ) -> None:
         """Start ``argv`` with both streams appended to ``log``; ``grace`` s between TERM and KILL.
 
-        Raises InfrastructureError where the log cannot be written.
+        With ``log_limit`` (bytes) the log is bounded: its beginning and its end are kept, and a
+        disk that is full costs lines, not the program. For a moment it takes half as much again.
+
+        Raises InfrastructureError where the log cannot be opened.
         """
         self.argv = tuple(argv)
         self.log = log
         self._grace = grace
+        self._report = b""
+        # Whoever watches a service may be another thread than its owner.
+        self._report_lock = threading.Lock()
         _LOGGER.info("+ %s &", shlex.join(argv))
         try:
             log.parent.mkdir(parents=True, exist_ok=True)
@@ -214,22 +221,45 @@ class Service(Scoped):
         except OSError as error:
             msg = f"cannot write the log {log}: {error.strerror}"
             raise InfrastructureError(msg) from error
-        with stream:
-            self._process = subprocess.Popen(
-                _supervised(argv, grace=grace),
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.PIPE,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                # Ctrl-C goes to our group; we stop services ourselves, in order.
-                start_new_session=True,
-            )
+        self._report_fd, report = os.pipe()
+        os.set_blocking(self._report_fd, False)
+        options = ["--report", str(report)]
+        if log_limit is not None:
+            options += ["--log", str(log.absolute()), "--log-limit", str(log_limit)]
+        try:
+            with stream:
+                self._process = subprocess.Popen(
+                    _supervised(argv, grace=grace, options=options),
+                    cwd=cwd,
+                    env=env,
+                    stdin=subprocess.PIPE,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    # Ctrl-C goes to our group; we stop services ourselves, in order.
+                    start_new_session=True,
+                    pass_fds=(report,),
+                )
+        except BaseException:
+            os.close(self._report_fd)
+            raise
+        finally:
+            os.close(report)
 
     @property
     def returncode(self) -> int | None:
         """Exit status (128 + signal where a signal ended it), None while it runs."""
         return self._process.poll()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the program itself, None until it is started."""
+        said = self._said("pid")
+        return int(said) if said is not None else None
+
+    @property
+    def log_problem(self) -> str | None:
+        """Why some output is not in the (bounded) log, None where all is there."""
+        return self._said("log")
 
     def close(self) -> int:
         """Stop it and all its descendants; return its exit status. Safe to call again."""
@@ -237,19 +267,46 @@ class Service(Scoped):
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
         try:
-            return self._process.wait(self._grace + _KILL_WAIT_S)
+            status = self._process.wait(self._grace + _KILL_WAIT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            return self._process.wait(_KILL_WAIT_S)
+            status = self._process.wait(_KILL_WAIT_S)
+        self._read_report()
+        with self._report_lock:
+            if self._report_fd >= 0:
+                os.close(self._report_fd)
+                self._report_fd = -1
+        return status
 
-    def log_tail(self, lines: int = 12) -> str:
-        """Return the last lines of the log, read from at most its last 64 KiB."""
+    def log_tail(self, lines: int = 12, *, limit: int = 1 << 16) -> str:
+        """Return the last lines of the log, read from at most its last ``limit`` bytes."""
         try:
             with self.log.open("rb") as stream:
-                stream.seek(max(0, self.log.stat().st_size - (1 << 16)))
-                return _tail(stream.read().decode(errors="replace"), lines)
+                if self.log.is_file():
+                    stream.seek(max(0, self.log.stat().st_size - limit))
+                    data = stream.read(limit)
+                else:
+                    data = b""
         except OSError:
-            return ""
+            data = b""
+        # What a full disk refused is the end of the log all the same.
+        data += bytes.fromhex(self._said("tail") or "")
+        return _tail(data.decode(errors="replace"), lines)
+
+    def _read_report(self) -> None:
+        with self._report_lock, contextlib.suppress(BlockingIOError):
+            while self._report_fd >= 0 and (data := os.read(self._report_fd, 1 << 16)):
+                self._report += data
+
+    def _said(self, word: str) -> str | None:
+        """Return the latest whole line of the supervisor's report that starts with ``word``."""
+        self._read_report()
+        found = None
+        for line in self._report.decode(errors="replace").splitlines(keepends=True):
+            key, _, value = line.partition(" ")
+            if key == word and value.endswith("\n"):
+                found = value[:-1]
+        return found
 
 
 def start_detached(argv: Sequence[str], *, log: Path) -> "subprocess.Popen[bytes]":

@@ -5,22 +5,140 @@ standard input, whose other end the owner holds: when the owner ends, however it
 closes and the command's process group and every descendant are stopped, TERM first, KILL after
 the grace. Uses the standard library alone, so that it starts in a few hundredths of a second.
 
+``--report FD`` is a pipe on which the owner is told, a line each: ``pid N`` (the command's), ``log
+REASON`` (the log cannot be written) and ``tail HEX`` (the end of what could not be written).
+``--log PATH --log-limit BYTES`` keeps the command's output bounded. It is read here and not by the
+owner, so that a chatty command costs the owner nothing and never waits for it.
+
 Exits with the command's own status (128 + signal where a signal ended it).
 """
 
+import argparse
 import contextlib
 import ctypes
+import fcntl
 import os
 import select
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_READ_BYTES = 1 << 16
+# What a command may write while its log is made shorter.
+_PIPE_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 20
+_TAIL_BYTES = 16 << 10
+_DRAIN_S = 2.0
+
+
+class BoundedLog:
+    """A log of at most ``limit`` bytes: its first MiB (less where the limit is small) and its end.
+
+    When it is full, half of what follows the head is left out, and a line says how much. What the
+    disk refuses is dropped, but the last 16 KiB of it stay in ``unwritten``; ``on_problem`` hears
+    of it once.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        limit: int,
+        on_problem: Callable[[str], None] = lambda _reason: None,
+    ) -> None:
+        self.unwritten = b""
+        self._path = path
+        self._limit = limit
+        self._head = min(_HEAD_BYTES, limit // 4)
+        self._on_problem = on_problem
+        self._told = False
+        self._left_out = 0
+        self._descriptor = self._open()
+        self._size = os.fstat(self._descriptor).st_size
+
+    def write(self, data: bytes) -> None:
+        """Append; never raises for what the disk refuses."""
+        try:
+            if self.unwritten:
+                self._write(b"\n[output is missing here: the log could not be written]\n")
+                self.unwritten = b""
+            if self._size + len(data) > self._limit:
+                self._shorten()
+            self._write(data)
+        except OSError as error:
+            self.unwritten = (self.unwritten + data)[-_TAIL_BYTES:]
+            if not self._told:
+                self._told = True
+                self._on_problem(error.strerror or str(error))
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            done = os.write(self._descriptor, view)
+            self._size += done
+            view = view[done:]
+
+    def _shorten(self) -> None:
+        """Replace the file by its head and the last half of the rest; the copy is the kernel's."""
+        kept = (self._limit - self._head) // 2
+        start = self._size - kept
+        if start <= self._head:
+            return
+        self._left_out += start - self._head
+        shorter = self._path.with_name(f".{self._path.name}.shorter")
+        with self._path.open("rb") as old, shorter.open("wb") as new:
+            _copy(old.fileno(), new.fileno(), 0, self._head)
+            new.write(b"\n[%d bytes of this log are left out here]\n" % self._left_out)
+            new.flush()
+            _copy(old.fileno(), new.fileno(), start, kept)
+        shorter.replace(self._path)
+        os.close(self._descriptor)
+        self._descriptor = self._open()
+        self._size = os.fstat(self._descriptor).st_size
+
+
+def _copy(source: int, target: int, offset: int, count: int) -> None:
+    while count > 0:
+        done = os.sendfile(target, source, offset, count)
+        if done == 0:
+            return
+        offset += done
+        count -= done
+
+
+def _pump(source: int, log: BoundedLog) -> None:
+    """Write what comes until the last holder of the pipe's other end is gone."""
+    while data := os.read(source, _READ_BYTES):
+        log.write(data)
+
+
+class _Report:
+    """Lines for the owner; one who does not listen is not waited for."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
+        if descriptor is not None:
+            os.set_blocking(descriptor, False)
+
+    def say(self, word: str, value: object) -> None:
+        """Send one line."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._descriptor, f"{word} {value}\n".encode())
 
 
 def _prctl(option: int, value: int) -> None:
@@ -87,30 +205,69 @@ def _wait(child: "subprocess.Popen[bytes]", wake: int) -> None:
             return
 
 
+def _options(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    parser = argparse.ArgumentParser(prog="supervisor.py")
+    parser.add_argument("--grace", type=float, required=True)
+    parser.add_argument("--report", type=int)
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--log-limit", type=int, default=64 << 20)
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    command = arguments[split + 1 :]
+    if not command:
+        parser.error("no -- COMMAND")
+    return parser.parse_args(arguments[:split]), command
+
+
+def _start_pump(
+    child: "subprocess.Popen[bytes]", log: BoundedLog | None
+) -> threading.Thread | None:
+    if log is None or child.stdout is None:
+        return None
+    source = child.stdout.fileno()
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    pump = threading.Thread(target=_pump, args=(source, log), daemon=True)
+    pump.start()
+    return pump
+
+
 def main(arguments: list[str]) -> int:
-    """Parse ``--grace SECONDS -- COMMAND...`` and supervise the command."""
-    if len(arguments) < 4 or arguments[0] != "--grace" or arguments[2] != "--":
-        sys.stderr.write("usage: supervisor.py --grace SECONDS -- COMMAND...\n")
-        return 2
-    grace, command = float(arguments[1]), arguments[3:]
+    """Parse ``--grace SECONDS [options] -- COMMAND...`` and supervise the command."""
+    options, command = _options(arguments)
+    report = _Report(options.report)
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     for number in _STOP_SIGNALS:
         signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    log = None
     try:
+        if options.log is not None:
+            log = BoundedLog(
+                options.log,
+                limit=options.log_limit,
+                on_problem=lambda reason: report.say("log", reason),
+            )
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
+            stdout=None if log is None else subprocess.PIPE,
+            stderr=None if log is None else subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread so far
         )
     except OSError as error:
         sys.stderr.write(f"cannot start {command[0]}: {error.strerror}\n")
         return 127
+    report.say("pid", child.pid)
+    pump = _start_pump(child, log)
     _wait(child, wake_read)
-    status = _stop(child, grace)
+    status = _stop(child, options.grace)
+    if log is not None and pump is not None:
+        pump.join(_DRAIN_S)
+        if log.unwritten:
+            report.say("tail", log.unwritten.hex())
     return 128 - status if status < 0 else status
 
 

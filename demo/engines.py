@@ -1,7 +1,7 @@
 """Which two engines the demo starts, from its options."""
 
 from gauntlet.demo.request import DemoRequest
-from gauntlet.harness.engines.process import Engine
+from gauntlet.harness.engines.engine import Engine
 from gauntlet.harness.engines.simulator import simulator_launch
 from gauntlet.harness.engines.vllm import vllm_launch
 from gauntlet.harness.evals.knowledge import write_knowledge
@@ -27,6 +27,8 @@ def build_engines(request: DemoRequest, recipe: Recipe) -> dict[Side, Engine]:
                 request.model,
                 side=side,
                 arguments=arguments[side],
+                served_name="tiny",
+                tool_call_parser="hermes",
                 ready_timeout_s=request.ready_timeout_s,
             )
             for side in sides

@@ -17,7 +17,7 @@ from gauntlet.demo.decide import Decided, decide_step, show_decision
 from gauntlet.demo.engines import build_engines
 from gauntlet.demo.request import DemoRequest
 from gauntlet.demo.screen import Screen
-from gauntlet.harness.engines.process import Engine
+from gauntlet.harness.engines.engine import Engine
 from gauntlet.harness.provenance import host_name
 from gauntlet.harness.schedule import Side
 from gauntlet.harness.session import Session, run_session, session_length

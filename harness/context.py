@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TypedDict
 
 from gauntlet import __version__
-from gauntlet.harness.engines.process import Engine
+from gauntlet.harness.engines.errors import EngineError
+from gauntlet.harness.engines.running import RunningEngine
 from gauntlet.harness.provenance import config_fingerprint, environment_of, host_name
 from gauntlet.harness.schedule import Side, Slot, pair_seed
 from gauntlet.perf_eval.evals import Eval
@@ -32,7 +33,7 @@ class Measurement:
 
     run_id: str
     recipe: str
-    engine: Engine
+    engine: RunningEngine
     slot: Slot
     seed: int
     workdir: Path
@@ -40,12 +41,38 @@ class Measurement:
     accelerator: str | None = None
     driver: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    # How the engine is configured apart from which build it is; the same on both sides.
+    configuration: Mapping[str, object] = field(default_factory=dict)
     artifact: str | None = None
     build_id: str | None = None
 
     def seed_of(self, name: str) -> int:
         """Seed of the prompts that both sides of this pair get for ``name``."""
         return pair_seed(self.seed, self.slot.pair, self._at(name))
+
+    @property
+    def model(self) -> str:
+        """The model that is asked for, also of an engine that never got ready."""
+        try:
+            return self.engine.endpoint.model
+        except EngineError:
+            return self.engine.spec.model or "unknown"
+
+    @property
+    def version(self) -> str | None:
+        """Version of the engine as it says itself; None where it does not, or never got ready."""
+        try:
+            return self.engine.endpoint.version
+        except EngineError:
+            return None
+
+    @property
+    def image_digest(self) -> str | None:
+        """Digest of the image that runs, or was to run; None where there is none."""
+        try:
+            return self.engine.identity.image_digest
+        except EngineError:
+            return self.engine.spec.image_digest
 
     def _at(self, name: str) -> str:
         return f"{name}@{self.point}" if self.point else name
@@ -62,7 +89,7 @@ class Measurement:
             series_id=series_of(
                 recipe=self.recipe,
                 workload=self._at(name),
-                model=self.engine.endpoint.model,
+                model=self.model,
                 accelerator=self.accelerator,
             ),
             side=self.slot.side,
@@ -78,15 +105,20 @@ class Measurement:
         client: str,
         client_version: str = __version__,
         client_path: str = "",
+        plan_digest: str = "",
         dataset_digest: str,
         started_at: datetime,
         ended_at: datetime,
         completed: int,
         failed: int,
     ) -> RepetitionRow:
-        """Make the repetition's row with its full provenance."""
-        endpoint, spec = self.engine.endpoint, self.engine.spec
-        workload = task.model_dump(mode="json")
+        """Make the repetition's row with its full provenance.
+
+        ``plan_digest`` identifies every byte that was sent: equal for both sides of a pair.
+        """
+        spec = self.engine.spec
+        workload = _comparable(task)
+        told = {"client_path": client_path, "plan_digest": plan_digest}
         return RepetitionRow(
             **self.key(task.name),
             recipe=self.recipe,
@@ -100,23 +132,24 @@ class Measurement:
                 workload=workload,
                 dataset_digest=dataset_digest,
                 engine_kind=spec.kind,
-                model=endpoint.model,
+                model=self.model,
                 point=self.point,
+                configuration=self.configuration,
                 accelerator=self.accelerator,
                 driver=self.driver,
                 client=f"{client} {client_path}".strip(),
                 client_version=client_version,
-                env=environment_of(spec.env or None),
+                env=environment_of(spec.environment),
             ),
             engine_kind=spec.kind,
-            engine_version=endpoint.version,
+            engine_version=self.version,
             engine_commit=spec.commit,
-            image_digest=spec.image_digest,
-            model=endpoint.model,
+            image_digest=self.image_digest,
+            model=self.model,
             host=host_name(),
             accelerator=self.accelerator,
             driver=self.driver,
-            settings={**self.settings, **({"client_path": client_path} if client_path else {})},
+            settings={**self.settings, **{key: value for key, value in told.items() if value}},
             artifact=self.artifact,
             build_id=self.build_id,
             client=client,
@@ -128,6 +161,15 @@ class Measurement:
             completed=completed,
             failed=failed,
         )
+
+
+def _comparable(task: Workload | Eval) -> dict[str, object]:
+    """What a task says that may change a number; prompts count as the dataset's digest."""
+    fields: dict[str, object] = task.model_dump(mode="json")
+    if isinstance(task, Workload):
+        fields.pop("prompts")
+        fields.pop("calibration")
+    return fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

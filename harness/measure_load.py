@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 
 from gauntlet.core.clock import utc_now
@@ -11,9 +12,9 @@ from gauntlet.harness.load.arrivals import Schedule, schedule
 from gauntlet.harness.load.calibrate import Calibration, client_bound
 from gauntlet.harness.load.client import CLIENT_NAME, LoadJob, Target, run_load
 from gauntlet.harness.load.metrics import Goodput, Metric, load_metrics
-from gauntlet.harness.load.prompts import plan_requests
+from gauntlet.harness.load.prompts import dataset_digest, plan_requests
 from gauntlet.harness.load.requests import PlannedRequest, chains_of, plan_digest
-from gauntlet.harness.load.results import RequestResult, failures_of, outcomes
+from gauntlet.harness.load.results import Outcome, RequestResult, failures_of, outcomes
 from gauntlet.harness.load.trace_prompts import ideal_hit_share
 from gauntlet.harness.validity import judge_cache, judge_dispatch, judge_failures, judge_reads
 from gauntlet.perf_eval.workloads import ClosedArrivals, Workload
@@ -65,6 +66,19 @@ def plan_load(measurement: Measurement, workload: Workload, proxy: str | None = 
     return LoadPlan(target=target, planned=planned, schedule=schedule_of(workload, planned, seed))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """One repetition as it was measured, before it becomes rows."""
+
+    plan: LoadPlan
+    outcomes: list[Outcome]
+    metrics: list[Metric]
+    status: RepetitionStatus
+    reasons: tuple[str, ...]
+    started_at: datetime
+    ended_at: datetime
+
+
 def measure_load(
     measurement: Measurement, workload: Workload, conditions: Conditions | None = None
 ) -> Measured:
@@ -73,6 +87,11 @@ def measure_load(
     Raises what ``conditions.watch`` raises (EngineDeath), and LoadError where the client fails.
     """
     under = conditions or Conditions(warm_up=measurement.slot.pair == 0)
+    return load_rows(measurement, workload, run_repetition(measurement, workload, under))
+
+
+def run_repetition(measurement: Measurement, workload: Workload, under: Conditions) -> Loaded:
+    """Plan, warm up, send and judge one repetition; raises as :func:`measure_load` does."""
     plan = plan_load(measurement, workload, under.proxy)
     if under.warm_up:
         _warm_up(measurement, workload, plan, under)
@@ -91,21 +110,37 @@ def measure_load(
     metrics.append(_ideal_metric(plan.planned))
     results = [outcome.result for outcome in judged]
     status, reasons = judge_repetition(results, metrics, workload, under)
-    failed = len(failures_of(results))
-    repetition = measurement.row(
-        workload,
+    return Loaded(
+        plan=plan,
+        outcomes=judged,
+        metrics=metrics,
         status=status,
         reasons=reasons,
-        client=CLIENT_NAME,
-        client_path="direct" if plan.target.direct else "aiohttp",
-        dataset_digest=plan_digest(plan.planned, plan.schedule.due_s or ()),
         started_at=started_at,
         ended_at=ended_at,
+    )
+
+
+def load_rows(measurement: Measurement, workload: Workload, loaded: Loaded) -> Measured:
+    """Make the rows of one repetition."""
+    results = [outcome.result for outcome in loaded.outcomes]
+    failed = len(failures_of(results))
+    plan = loaded.plan
+    repetition = measurement.row(
+        workload,
+        status=loaded.status,
+        reasons=loaded.reasons,
+        client=CLIENT_NAME,
+        client_path="direct" if plan.target.direct else "aiohttp",
+        dataset_digest=dataset_digest(workload),
+        plan_digest=plan_digest(plan.planned, plan.schedule.due_s or ()),
+        started_at=loaded.started_at,
+        ended_at=loaded.ended_at,
         completed=len(results) - failed,
         failed=failed,
     )
     rows = (
-        *_metric_rows(measurement, workload.name, metrics),
+        *_metric_rows(measurement, workload.name, loaded.metrics),
         *_request_rows(measurement, workload.name, results),
     )
     return Measured(repetition=repetition, rows=rows)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gauntlet.harness.context import Measurement
-from gauntlet.harness.engines.process import Engine
+from gauntlet.harness.engines.running import RunningEngine
 from gauntlet.harness.measure_eval import measure_eval
 from gauntlet.harness.measure_load import measure_load
 from gauntlet.harness.schedule import Side, Slot, block_slots
@@ -26,7 +26,7 @@ class Session:
 
     run_id: str
     recipe: Recipe
-    engines: Mapping[Side, Engine]
+    engines: Mapping[Side, RunningEngine]
     seed: int
     workdir: Path
     keep: Callable[[Batch], object]

@@ -27,11 +27,13 @@ from gauntlet.warehouse.rows.measurement import (
     RequestRow,
     RunRow,
 )
+from gauntlet.warehouse.rows.telemetry import TelemetryRow
 
 ROW_MODELS: dict[str, type[Row]] = {
     model.table: model
     for model in (
         RejectedRow,
+        TelemetryRow,
         RequestRow,
         MetricRow,
         EvalSampleRow,

@@ -4,6 +4,7 @@ What it reads there beyond the truth is what it would add to any server's latenc
 concurrency, on this machine, now.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,9 +179,15 @@ def short_shape(schedule: Schedule) -> Schedule:
         stagger = tuple(spread * n / streams for n in range(streams))
         return Schedule(due_s=None, streams=streams, stagger_s=stagger)
     span = max(schedule.due_s) or 1.0
-    rate = max(1.0, len(schedule.due_s) / span)
+    rate = _round_up(max(1.0, len(schedule.due_s) / span))
     count = min(_MOST_REQUESTS, max(_LEAST_REQUESTS, round(rate * _OPEN_S)))
     return Schedule(due_s=tuple(n / rate for n in range(count)))
+
+
+def _round_up(rate: float) -> float:
+    """The next of 1, 1.5, 2, 3, 5, 7 x 10^k: random arrivals of one rate share a calibration."""
+    scale = 10 ** math.floor(math.log10(rate))
+    return float(next(each * scale for each in (1, 1.5, 2, 3, 5, 7, 10) if each * scale >= rate))
 
 
 def describe(schedule: Schedule) -> str:

@@ -18,7 +18,7 @@ from gauntlet.harness.load.results import Outcome, RequestResult, outcomes
 Window = Literal["full", "steady"]
 Direction = Literal["lower", "higher"]
 Values = npt.NDArray[np.float64]
-_STATISTICS = (("mean", None), ("p50", 50), ("p90", 90), ("p99", 99))
+_STATISTICS = (("mean", None), ("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
 # In flight at least this share of the most that were: steady.
 _STEADY_SHARE = 0.95
 # A quantile of fewer requests is that of the transients.

@@ -8,8 +8,10 @@ import hashlib
 import random
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 
 from gauntlet.core.errors import ConfigError, Problem
+from gauntlet.core.ids import digest, file_digest
 from gauntlet.harness.load.datasets import FilePrompts, read_rows
 from gauntlet.harness.load.requests import Ask, PlannedRequest, token_count
 from gauntlet.harness.load.seeds import generator, random_ids
@@ -53,6 +55,18 @@ def plan_requests(
         message = f"{count} requests asked, the prompts of {workload.name} have {len(planned)}"
         raise ConfigError([Problem(file="workload", key="requests", message=message)])
     return planned[:count]
+
+
+def dataset_digest(workload: Workload) -> str:
+    """Identity of what the prompts are drawn from: the same for every seed.
+
+    A file counts by its content, not by where it lies. Raises OSError where it cannot be read.
+    """
+    prompts = workload.prompts.model_dump(mode="json")
+    holder = prompts.get("source") or prompts
+    if holder.get("file") is not None:
+        holder["file"] = file_digest(Path(holder["file"]))
+    return digest(prompts)
 
 
 def _trace_seed(seed: int, *, warmup: bool) -> int:

@@ -103,6 +103,8 @@ class SimulatorConfig(StrictModel):
     model: Annotated[str, Field(min_length=1)] = "simulated-model"
     seed: int = 0
     max_model_len: Count = 32_768
+    # Whether ``/reset_prefix_cache`` and ``/server_info`` are served, which vLLM hides by default.
+    dev_mode: bool = True
     scheduler: SchedulerConfig = SchedulerConfig()
     kv_cache: KvCacheConfig = KvCacheConfig()
     timing: TimingConfig = TimingConfig()

@@ -143,7 +143,9 @@ class Simulator:
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/simulator/state", self._state)
-        app.router.add_post("/reset_prefix_cache", self._reset_prefix_cache)
+        if self.config.dev_mode:
+            app.router.add_get("/server_info", self._server_info)
+            app.router.add_post("/reset_prefix_cache", self._reset_prefix_cache)
         app.router.add_post("/v1/completions", self._completions)
         app.router.add_post("/v1/chat/completions", self._chat)
         return app
@@ -191,6 +193,9 @@ class Simulator:
             "cpu_s": time.process_time(),
         }
         return web.json_response(state)
+
+    async def _server_info(self, _request: web.Request) -> web.Response:
+        return web.json_response({"simulator_config": self.config.model_dump(mode="json")})
 
     async def _reset_prefix_cache(self, _request: web.Request) -> web.Response:
         self.engine.reset_prefix_cache()

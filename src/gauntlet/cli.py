@@ -12,6 +12,7 @@ COMMANDS = {
     "demo": ("gauntlet.demo.cli", "demo", "Run the whole main job once: decide, measure, judge."),
     "pipelines": ("gauntlet.pipelines.cli", "pipelines", "From a diff to a Buildkite pipeline."),
     "recipes": ("gauntlet.perf_eval.cli", "recipes", "Check and expand measurement recipes."),
+    "bench": ("gauntlet.harness.bench.cli", "bench", "Measure an engine; search; compare clients."),
     "simulator": ("gauntlet.harness.simulator.cli", "simulator", "Serve the engine simulator."),
     "warehouse": ("gauntlet.warehouse.cli", "warehouse", "Look into the store of results."),
     "ingest": ("gauntlet.warehouse.ingest.cli", "ingest", "Bring in results, builds and logs."),

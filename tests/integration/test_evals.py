@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from gauntlet.harness.context import Measurement
-from gauntlet.harness.engines.process import Engine
+from gauntlet.harness.engines.engine import Engine
 from gauntlet.harness.engines.simulator import simulator_launch
 from gauntlet.harness.measure_eval import measure_eval
 from gauntlet.harness.schedule import Slot

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from loads import closed, load, planned
 
-from gauntlet.harness.engines.process import Engine
+from gauntlet.harness.engines.engine import Engine
 from gauntlet.harness.engines.simulator import simulator_launch
 from gauntlet.harness.load.arrivals import Schedule
 from gauntlet.harness.load.client import Target
@@ -105,7 +105,7 @@ def test_nobody_listens():
 def test_the_known_timing_server_is_measured_as_it_is(shared, tmp_path):
     """A server of somebody else, with a true time to first token of 50 ms and 10 ms a token."""
     from gauntlet.core.proc import Service
-    from gauntlet.harness.engines.vllm import free_port
+    from gauntlet.harness.engines.ports import free_port
 
     port = free_port()
     command = [sys.executable, str(shared / "bench" / "mock_server.py"), "--port", str(port)]

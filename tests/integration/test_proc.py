@@ -151,3 +151,49 @@ def test_a_log_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InfrastructureError, match="cannot write the log"):
         Service([PYTHON, "-c", "pass"], log=Path(tmp_path / "file" / "log"))
+
+
+def test_the_program_s_own_process_is_known(tmp_path):
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    with Service([PYTHON, "-c", code], log=tmp_path / "log") as service:
+        wait_until(service.log_tail)
+        assert service.pid == int(service.log_tail())
+
+
+def test_a_bounded_log_keeps_its_beginning_and_its_end(tmp_path):
+    code = "for n in range(200_000): print(f'line {n}')"
+    service = Service([PYTHON, "-c", code], log=tmp_path / "log", log_limit=100_000)
+    wait_until(lambda: service.returncode is not None)
+    text = (tmp_path / "log").read_text()
+    assert len(text) <= 100_000
+    assert text.startswith("line 0\nline 1\n")
+    assert service.log_tail(lines=2) == "line 199998\nline 199999"
+    assert service.log_problem is None
+    assert service.close() == 0
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_full_disk_costs_the_log_but_neither_the_program_nor_its_last_words(tmp_path, status):
+    (tmp_path / "log").symlink_to("/dev/full")
+    code = f"for n in range(20_000): print(f'line {{n}}')\nexit({status})"
+    service = Service([PYTHON, "-c", code], log=tmp_path / "log", log_limit=100_000)
+    wait_until(lambda: service.returncode is not None)
+    assert service.returncode == status
+    assert service.log_tail(lines=1) == "line 19999"
+    assert service.log_problem == "No space left on device"
+    service.close()
+    assert service.log_tail(lines=1) == "line 19999"
+
+
+def test_a_child_that_keeps_the_log_open_does_not_keep_the_service(tmp_path, mark):
+    code = (
+        "import os, time\nif os.fork() == 0:\n os.setsid()\n time.sleep(60)\n"
+        "print('parent ends', flush=True)"
+    )
+    service = Service(
+        [PYTHON, "-c", code], log=tmp_path / "log", env=environment(mark), log_limit=1 << 20
+    )
+    wait_until(lambda: service.returncode is not None)
+    assert service.log_tail() == "parent ends"
+    service.close()
+    assert not (left := wait_gone(mark, 5)), describe(left)

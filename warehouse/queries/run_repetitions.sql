@@ -1,7 +1,7 @@
 -- Every repetition of one run in the order in which it was measured.
 -- @run_id: the run
 SELECT
-    repetition_id, side, workload, kind, pair, position, status, reasons, config_fp, engine_kind,
+    repetition_id, side, workload, point, kind, pair, position, status, reasons, config_fp, engine_kind,
     engine_version, engine_commit, image_digest, accelerator, driver, model, host, client,
     client_version, dataset_digest, seed, started_at, ended_at, completed, failed
 FROM repetitions

@@ -1,0 +1,1 @@
+"""``gauntlet bench``: run recipes, search limits, compare clients; every repetition on record."""

@@ -1,0 +1,395 @@
+"""One stage of a run: its engines turn by turn, each repetition from its folder to its rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from gauntlet.core.clock import utc_now
+from gauntlet.harness.bench.calibrations import Calibrated, Calibrations
+from gauntlet.harness.bench.engines import engine_of
+from gauntlet.harness.bench.folder import RunFolder
+from gauntlet.harness.bench.report import RepetitionReport, report_of
+from gauntlet.harness.bench.request import BenchRequest
+from gauntlet.harness.bench.servers import Servers
+from gauntlet.harness.bench.steps import Stage, Step
+from gauntlet.harness.bench.telemetry import Watched
+from gauntlet.harness.context import Measured, Measurement
+from gauntlet.harness.engines.errors import EngineDeath, EngineError
+from gauntlet.harness.engines.running import RunningEngine
+from gauntlet.harness.load.client import LoadError
+from gauntlet.harness.load.event_reader import compress_log
+from gauntlet.harness.load.metrics import Goodput
+from gauntlet.harness.load.plan import REQUESTS
+from gauntlet.harness.load.results import Outcome
+from gauntlet.harness.measure_eval import measure_eval
+from gauntlet.harness.measure_load import (
+    DEFAULT_JUDGED,
+    Conditions,
+    Loaded,
+    load_rows,
+    plan_load,
+    run_repetition,
+)
+from gauntlet.harness.schedule import Side, Slot
+from gauntlet.harness.telemetry.gpu.accelerator import Accelerator
+from gauntlet.harness.telemetry.gpu.choose import accelerators
+from gauntlet.perf_eval.recipe import Recipe
+from gauntlet.perf_eval.workloads import Workload
+from gauntlet.warehouse.batch import Batch
+from gauntlet.warehouse.rows.measurement import MetricRow, RepetitionRow
+
+_DEATH_SETTLES_S = 1.0
+
+
+@dataclass(frozen=True)
+class StageContext:
+    """What the stages of one run share. ``history`` gives earlier scores of a series."""
+
+    request: BenchRequest
+    recipe: Recipe
+    run_id: str
+    folder: RunFolder
+    keep: Callable[[Batch], object]
+    say: Callable[[str], object]
+    history: Callable[[str], Sequence[float]]
+
+    @cached_property
+    def calibrations(self) -> Calibrations:
+        """Calibrations of the client, each shape of load once a run."""
+        return Calibrations(
+            self.folder.path / "calibration", workers=self.request.workers, say=self.say
+        )
+
+    @cached_property
+    def accelerators(self) -> tuple[Accelerator, ...]:
+        """Accelerators of this host."""
+        return accelerators()
+
+
+def run_stage(context: StageContext, stage: Stage) -> Iterator[RepetitionReport]:
+    """Make every repetition of a stage that is not there yet, and report each.
+
+    Raises InfrastructureError where nothing can be written.
+    """
+    with make_servers(context, stage) as servers:
+        for number, turn in enumerate(stage.turns):
+            todo = []
+            for step in turn.steps:
+                done = context.folder.done(step.key)
+                if done is None:
+                    todo.append(step)
+                else:
+                    yield RepetitionReport(**{**done, "resumed": True})
+            if not todo:
+                continue
+            reset = _prepare(context, servers, stage, turn.slot, first=number == 0)
+            for step in todo:
+                yield _run_step(context, servers, step, reset)
+
+
+def make_servers(context: StageContext, stage: Stage) -> Servers:
+    """The engines of a stage, not started yet."""
+    workdir = context.folder.path / "engines" / (stage.variant.replace("/", "-") or "all")
+    workdir.mkdir(parents=True, exist_ok=True)
+
+    def make(side: Side) -> RunningEngine:
+        return engine_of(
+            stage.sides[side],
+            side,
+            context.request.engines,
+            workdir=workdir,
+            # Seeds of simulators differ by side: two builds share no noise.
+            seed=2 * context.request.seed + (side == "candidate"),
+            evals=context.recipe.evals,
+        )
+
+    return Servers(make)
+
+
+def _prepare(
+    context: StageContext, servers: Servers, stage: Stage, slot: Slot, *, first: bool
+) -> str:
+    """Bring the prefix cache into the state that the recipe asks for; say what was done."""
+    how = context.recipe.between_repetitions
+    if how == "restart":
+        for side in stage.sides:
+            servers.stop(side)
+        return "restart"
+    try:
+        if first:
+            for side in stage.sides:
+                servers.launch(side)
+        if how == "reset_cache":
+            return "reset" if servers.ready(slot.side).reset_prefix_cache() else "not-confirmed"
+    except EngineError:
+        # Told by the step that needs the engine next.
+        return "failed"
+    return how
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One repetition of a search: its report, and the requests that a probe is judged by."""
+
+    report: RepetitionReport
+    outcomes: Sequence[Outcome]
+
+
+def run_probe(context: StageContext, servers: Servers, step: Step) -> Probe:
+    """Make one repetition of a load for a search. Raises EngineError where the engine is lost."""
+    folder = context.folder.begin(step.key)
+    engine = servers.ready(step.slot.side)
+    measurement = _measurement(context, step, engine, folder, "new_seed")
+    loaded: list[Loaded] = []
+    measured = _measure(context, measurement, step, folder, loaded.append)
+    engine.ensure_alive(f"during {step.key}", settle_s=0.0)
+    _tidy(folder)
+    return Probe(report=_record(context, folder, measured), outcomes=loaded[0].outcomes)
+
+
+def _run_step(context: StageContext, servers: Servers, step: Step, reset: str) -> RepetitionReport:
+    """Make one repetition, whatever becomes of it."""
+    folder = context.folder.begin(step.key)
+    context.say(step.key)
+    started_at = utc_now()
+    side = step.slot.side
+    try:
+        engine = servers.ready(side)
+        measurement = _measurement(context, step, engine, folder, reset)
+        measured = _measure(context, measurement, step, folder)
+        settle_s = 0.0 if measured.repetition.status == "valid" else _DEATH_SETTLES_S
+        engine.ensure_alive(f"during {step.key}", settle_s=settle_s)
+    except EngineError as error:
+        measurement = _measurement(context, step, servers.describe(side), folder, reset)
+        servers.failed(side, error)
+        measured = _failed(measurement, step, _class_of(error), error.message, started_at)
+    except LoadError as error:
+        measurement = _measurement(context, step, servers.describe(side), folder, reset)
+        measured = _failed(measurement, step, "client", error.message, started_at)
+    _tidy(folder)
+    return _record(context, folder, measured)
+
+
+def _record(context: StageContext, folder: Path, measured: Measured) -> RepetitionReport:
+    """Keep the rows, then close the record: what is closed is surely kept."""
+    repetition = measured.repetition
+    context.keep(
+        Batch.of(
+            repetition.repetition_id,
+            (*measured.rows, repetition),
+            created_at=repetition.ended_at,
+        )
+    )
+    report = report_of(repetition, measured.rows)
+    context.folder.close(folder, report.as_data())
+    return report
+
+
+def _measurement(
+    context: StageContext, step: Step, engine: RunningEngine, folder: Path, reset: str
+) -> Measurement:
+    found = context.accelerators
+    hardware = context.recipe.hardware
+    return Measurement(
+        run_id=context.run_id,
+        recipe=context.recipe.name,
+        engine=engine,
+        slot=step.slot,
+        seed=context.request.seed,
+        workdir=folder,
+        point=step.point,
+        accelerator=found[0].name if found else hardware.accelerator if hardware else None,
+        driver=found[0].driver_version if found else None,
+        settings={"between_repetitions": reset, **_told_by(engine)},
+        configuration=configuration_of(context.recipe, step.variant),
+        artifact=str(folder),
+        build_id=context.request.build_id,
+    )
+
+
+def configuration_of(recipe: Recipe, variant: str) -> dict[str, object]:
+    """How engines are set up apart from which build they are; the same for both sides.
+
+    What a comparison changes on purpose is left out, or no two sides could be compared.
+    """
+    builds = {"version", "commit", "image"}
+    engine = recipe.engine.model_dump(mode="json", exclude=builds) if recipe.engine else {}
+    topology = recipe.topology.model_dump(mode="json") if recipe.topology else {}
+    return {"engine": engine, "topology": topology, "variant": variant}
+
+
+def _told_by(engine: RunningEngine) -> dict[str, str]:
+    """What a running engine says of its own settings, as far as it says anything."""
+    try:
+        identity = engine.identity
+    except EngineError:
+        return {}
+    told = {f"engine.{key}": value for key, value in identity.arguments.items()}
+    told |= {f"cache.{key}": value for key, value in identity.cache_config.items()}
+    if identity.max_model_len is not None:
+        told["engine.max_model_len"] = str(identity.max_model_len)
+    return told
+
+
+def _measure(
+    context: StageContext,
+    measurement: Measurement,
+    step: Step,
+    folder: Path,
+    take: Callable[[Loaded], object] = lambda _loaded: None,
+) -> Measured:
+    engine = measurement.engine
+    with Watched(engine, folder, extra=context.recipe.server_metrics) as watched:
+        if isinstance(step.task, Workload):
+            measured = _measure_load(context, measurement, step.task, folder, watched, take)
+        else:
+            series = measurement.key(step.name)["series_id"]
+            scores = context.history(series)
+            with _death_noted(engine) as check:
+                measured = measure_eval(measurement, step.task, history=scores)
+                check()
+    summary = watched.summary()
+    rows = (
+        *_telemetry_metrics(measurement, step.name, summary.numbers()),
+        *watched.rows(context.run_id, measured.repetition.repetition_id),
+    )
+    troubles = {
+        f"telemetry.{name}": f"{trouble.count} x {trouble.first_error}"[:300]
+        for name, trouble in watched.troubles.items()
+    }
+    repetition = measured.repetition
+    if troubles:
+        settings = {**repetition.settings, **troubles}
+        repetition = repetition.model_copy(update={"settings": settings})
+    return replace(measured, repetition=repetition, rows=(*measured.rows, *rows))
+
+
+def _measure_load(
+    context: StageContext,
+    measurement: Measurement,
+    workload: Workload,
+    folder: Path,
+    watched: Watched,
+    take: Callable[[Loaded], object],
+) -> Measured:
+    schedule = plan_load(measurement, workload).schedule
+    wanted = workload.calibration if context.request.calibration else "off"
+    calibrated = context.calibrations.of(schedule, wanted)
+    with _death_noted(measurement.engine) as check:
+        conditions = Conditions(
+            folder=folder,
+            warm_up=True,
+            calibration=calibrated.calibration,
+            judged=judged_of(context.recipe, workload.name),
+            goodput=goodput_of(workload),
+            workers=context.request.workers,
+            watch=check,
+            server_hit_share=watched.hit_share,
+            proxy=context.request.engines.proxy,
+        )
+        loaded = run_repetition(measurement, workload, conditions)
+    take(loaded)
+    measured = load_rows(measurement, workload, loaded)
+    return replace(measured, repetition=_with_calibration(measured.repetition, calibrated))
+
+
+def judged_of(recipe: Recipe, workload: str) -> Sequence[tuple[str, str]]:
+    """The (metric, statistic) pairs that decide something about a workload."""
+    pairs: list[tuple[str, str]] = [
+        (o.metric, o.statistic) for o in recipe.judge.load if o.workload == workload
+    ]
+    pairs += [(o.metric, o.statistic) for o in recipe.objectives if o.workload == workload]
+    return tuple(dict.fromkeys(pairs)) or DEFAULT_JUDGED
+
+
+def _with_calibration(repetition: RepetitionRow, calibrated: Calibrated) -> RepetitionRow:
+    settings = dict(repetition.settings)
+    update: dict[str, object] = {"settings": settings}
+    if calibrated.calibration is None:
+        settings["calibration"] = calibrated.missing
+        if calibrated.blocking and repetition.status == "valid":
+            reason = f"client not calibrated: {calibrated.missing}"
+            update |= {"status": "invalid", "reasons": (*repetition.reasons, reason)}
+        return repetition.model_copy(update=update)
+    for reading in calibrated.calibration.readings:
+        name = f"calibration.{reading.metric}.{reading.statistic}"
+        settings[name] = f"{reading.error_percent:+.2f} %"
+    return repetition.model_copy(update=update)
+
+
+def goodput_of(workload: Workload) -> Goodput | None:
+    """The limits that a request has to keep, None where the workload has none."""
+    limits = workload.goodput
+    if limits is None:
+        return None
+    return Goodput(ttft_ms=limits.ttft_ms, tpot_ms=limits.tpot_ms, e2e_ms=limits.e2e_ms)
+
+
+@contextmanager
+def _death_noted(engine: RunningEngine) -> Iterator[Callable[[], None]]:
+    """Give a function that raises, in the thread that calls it, what the watcher found out."""
+    deaths: list[EngineDeath] = []
+
+    def check() -> None:
+        if deaths:
+            raise deaths[0]
+
+    with engine.on_death(deaths.append):
+        yield check
+
+
+def _class_of(error: EngineError) -> str:
+    return error.failure.failure if isinstance(error, EngineDeath) else "not-ready"
+
+
+def _failed(
+    measurement: Measurement, step: Step, kind: str, message: str, started_at: datetime
+) -> Measured:
+    """The row of a repetition that measured nothing."""
+    repetition = measurement.row(
+        step.task,
+        status="failed",
+        reasons=(f"{kind}: {message}"[:2000],),
+        client="gauntlet",
+        dataset_digest="unknown",
+        started_at=started_at,
+        ended_at=utc_now(),
+        completed=0,
+        failed=0,
+    )
+    return Measured(repetition=repetition, rows=())
+
+
+def _telemetry_metrics(
+    measurement: Measurement, workload: str, numbers: dict[str, float]
+) -> tuple[MetricRow, ...]:
+    return tuple(
+        MetricRow(
+            **measurement.key(workload),
+            workload=workload,
+            metric=f"server.{name}",
+            statistic="total",
+            value=value,
+            unit=_unit_of(name),
+            direction="lower",
+            n=1,
+        )
+        for name, value in numbers.items()
+    )
+
+
+def _unit_of(name: str) -> str:
+    suffixes = ("mib_per_hour", "mib", "pct", "mhz", "w", "c", "s", "rate", "share")
+    return next((suffix for suffix in suffixes if name.endswith(f"_{suffix}")), "count")
+
+
+def _tidy(folder: Path) -> None:
+    """Compress the raw log; what can be made again from the seed goes."""
+    (folder / REQUESTS).unlink(missing_ok=True)
+    workers = len(list(folder.glob("events-*.bin")))
+    compress_log(folder, workers)
+    for leftover in (*folder.glob("ready-*"), *folder.glob("go")):
+        leftover.unlink()

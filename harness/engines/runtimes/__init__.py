@@ -1,0 +1,1 @@
+"""Where engines run: one adapter for each placement, behind one port."""

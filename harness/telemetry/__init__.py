@@ -1,0 +1,1 @@
+"""What engine, host and accelerators did while something was measured: sampled, kept, summed up."""

@@ -1,0 +1,1 @@
+"""Engine, host, processes and accelerators, each as a source of samples."""
