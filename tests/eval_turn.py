@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from gauntlet.harness.context import Measurement
+from gauntlet.harness.engines.identity import EngineIdentity
 from gauntlet.harness.engines.launch import Endpoint, LaunchSpec
 from gauntlet.harness.evals.samples import Sample
 from gauntlet.harness.schedule import Slot
@@ -13,7 +14,9 @@ ENDPOINT = Endpoint(host="127.0.0.1", port=9, model="m", version="1")
 
 def turn(folder: Path) -> Measurement:
     engine = SimpleNamespace(
-        endpoint=ENDPOINT, spec=LaunchSpec(kind="simulator", label="x", argv=("x",))
+        endpoint=ENDPOINT,
+        identity=EngineIdentity(model="m", served_models=("m",)),
+        spec=LaunchSpec(kind="simulator", label="x", argv=("x",)),
     )
     slot = Slot(block=0, pair=0, position=0, side="baseline")
     return Measurement(

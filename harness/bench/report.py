@@ -1,8 +1,9 @@
 """What a run says of each repetition: one plain object, for people and for programs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
+from gauntlet.perf_eval.goals import Objective
 from gauntlet.warehouse.rows.base import Row
 from gauntlet.warehouse.rows.measurement import MetricRow, RepetitionRow
 
@@ -14,7 +15,8 @@ class RepetitionReport:
     """One repetition as it is printed.
 
     ``metrics`` maps a metric to its statistics (units are in the names); ``steady`` are those of
-    the window without ramp-up and drain. None: not measured.
+    the window without ramp-up and drain. None: not measured. ``missed`` are the recipe's
+    objectives that a valid repetition did not keep.
     """
 
     run_id: str
@@ -28,9 +30,11 @@ class RepetitionReport:
     reasons: tuple[str, ...]
     completed: int
     failed: int
+    started_at: str
     seconds: float
     metrics: Metrics = field(default_factory=dict)
     steady: Metrics = field(default_factory=dict)
+    missed: tuple[str, ...] = ()
     artifact: str | None = None
     resumed: bool = False
 
@@ -39,10 +43,12 @@ class RepetitionReport:
         return asdict(self)
 
 
-def report_of(repetition: RepetitionRow, rows: Sequence[Row]) -> RepetitionReport:
+def report_of(
+    repetition: RepetitionRow, rows: Sequence[Row], objectives: Sequence[Objective] = ()
+) -> RepetitionReport:
     """Report a repetition from its rows."""
     metrics = [row for row in rows if isinstance(row, MetricRow)]
-    return RepetitionReport(
+    report = RepetitionReport(
         run_id=repetition.run_id,
         repetition_id=repetition.repetition_id,
         recipe=repetition.recipe,
@@ -54,11 +60,28 @@ def report_of(repetition: RepetitionRow, rows: Sequence[Row]) -> RepetitionRepor
         reasons=repetition.reasons,
         completed=repetition.completed,
         failed=repetition.failed,
+        started_at=repetition.started_at.isoformat(),
         seconds=round((repetition.ended_at - repetition.started_at).total_seconds(), 3),
         metrics=_by_metric(metrics, "full"),
         steady=_by_metric(metrics, "steady"),
         artifact=repetition.artifact,
     )
+    if report.status != "valid":
+        return report
+    return replace(report, missed=tuple(missed(report, objectives)))
+
+
+def missed(report: RepetitionReport, objectives: Sequence[Objective]) -> Iterator[str]:
+    """The objectives of a workload that a repetition did not keep; absent figures miss them."""
+    for each in objectives:
+        if each.workload != report.workload:
+            continue
+        value = report.metrics.get(each.metric, {}).get(each.statistic)
+        sign, limit = (">=", each.at_least) if each.at_most is None else ("<=", each.at_most)
+        if value is None or limit is None:
+            yield f"{each.metric} {each.statistic} {sign} {limit}: not measured"
+        elif (value < limit) if sign == ">=" else (value > limit):
+            yield f"{each.metric} {each.statistic} {sign} {limit:g}: {value:.4g}"
 
 
 def _by_metric(rows: Sequence[MetricRow], window: str) -> Metrics:

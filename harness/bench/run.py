@@ -14,10 +14,12 @@ from gauntlet.harness.bench.folder import RunFolder, RunRecord
 from gauntlet.harness.bench.report import RepetitionReport
 from gauntlet.harness.bench.request import BenchRequest
 from gauntlet.harness.bench.search import SearchResult, run_search
+from gauntlet.harness.bench.soak import judge_soak
 from gauntlet.harness.bench.stage import StageContext, run_stage
 from gauntlet.harness.bench.steps import Stage, Step, plan_stages
 from gauntlet.harness.load.prompts import plan_requests
 from gauntlet.harness.provenance import host_name
+from gauntlet.harness.soak import Growth
 from gauntlet.perf_eval.expand import Expansion, expand
 from gauntlet.perf_eval.recipe import Recipe, examine_recipe
 from gauntlet.perf_eval.workloads import Workload
@@ -58,12 +60,17 @@ class BenchResult:
     run_id: str
     reports: list[RepetitionReport] = field(default_factory=list)
     unshipped: str = ""
+    growth: Growth | None = None
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 where every repetition is valid, else 5."""
-        valid = all(report.status == "valid" for report in self.reports)
-        return ExitCode.OK if valid else ExitCode.INVALID_MEASUREMENT
+        """5 where a repetition is not valid, 6 where an objective is missed, else 0."""
+        if any(report.status != "valid" for report in self.reports):
+            return ExitCode.INVALID_MEASUREMENT
+        missed = any(report.missed for report in self.reports)
+        if missed or (self.growth is not None and self.growth.grows):
+            return ExitCode.NOT_QUALIFIED
+        return ExitCode.OK
 
 
 def plan_bench(request: BenchRequest) -> BenchPlan:
@@ -97,6 +104,8 @@ def run_bench(
             for report in run_stage(context, stage):
                 result.reports.append(report)
                 show(report)
+        if plan.recipe.soak is not None and request.point is None:
+            result.growth = judge_soak(request.out, result.reports, plan.recipe.soak, say)
     return result
 
 

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 def run(location: str, as_json: bool, dry_run: bool, **options: Any) -> int:  # noqa: ANN401 - click's
     """Measure everything that RECIPE says; each repetition is on record as soon as it exists.
 
-    Exits 0 where every repetition is valid, 5 where one is invalid or failed, 4 where the
-    machine refused; what was measured until then is kept.
+    Exits 0 where every repetition is valid, 5 where one is invalid or failed, 6 where an
+    objective is missed or a soak grows, 4 where the machine refused; what was measured until
+    then is kept.
     """
     from gauntlet.core.proc import terminable
     from gauntlet.harness.bench.request import BenchRequest
@@ -145,6 +146,8 @@ def screen(
         table.add_row(*table_row(report))
         for reason in report.reasons:
             words.print(f"  {report.status}: {reason.splitlines()[0]}", markup=False)
+        for objective in report.missed:
+            words.print(f"  objective missed: {objective}", markup=False)
         if as_json:
             click.echo(json.dumps(report.as_data()))
             sys.stdout.flush()

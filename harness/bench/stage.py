@@ -21,7 +21,7 @@ from gauntlet.harness.engines.errors import EngineDeath, EngineError
 from gauntlet.harness.engines.running import RunningEngine
 from gauntlet.harness.load.client import LoadError
 from gauntlet.harness.load.event_reader import compress_log
-from gauntlet.harness.load.metrics import Goodput
+from gauntlet.harness.load.metrics import Goodput, Metric
 from gauntlet.harness.load.plan import REQUESTS
 from gauntlet.harness.load.results import Outcome
 from gauntlet.harness.measure_eval import measure_eval
@@ -36,6 +36,8 @@ from gauntlet.harness.measure_load import (
 from gauntlet.harness.schedule import Side, Slot
 from gauntlet.harness.telemetry.gpu.accelerator import Accelerator
 from gauntlet.harness.telemetry.gpu.choose import accelerators
+from gauntlet.perf_eval.facts import dies_per_device
+from gauntlet.perf_eval.parallelism import gpus_needed
 from gauntlet.perf_eval.recipe import Recipe
 from gauntlet.perf_eval.workloads import Workload
 from gauntlet.warehouse.batch import Batch
@@ -183,7 +185,7 @@ def _record(context: StageContext, folder: Path, measured: Measured) -> Repetiti
             created_at=repetition.ended_at,
         )
     )
-    report = report_of(repetition, measured.rows)
+    report = report_of(repetition, measured.rows, context.recipe.objectives)
     context.folder.close(folder, report.as_data())
     return report
 
@@ -291,9 +293,28 @@ def _measure_load(
             proxy=context.request.engines.proxy,
         )
         loaded = run_repetition(measurement, workload, conditions)
+    loaded = replace(loaded, metrics=[*loaded.metrics, *normalised(context.recipe, loaded.metrics)])
     take(loaded)
     measured = load_rows(measurement, workload, loaded)
     return replace(measured, repetition=_with_calibration(measured.repetition, calibrated))
+
+
+def normalised(recipe: Recipe, metrics: Sequence[Metric]) -> list[Metric]:
+    """Throughput per GPU or per die, where the recipe asks for it; latencies stay as they are."""
+    hardware = recipe.hardware
+    if recipe.normalise == "none" or hardware is None:
+        return []
+    devices = gpus_needed(recipe.engine, recipe.topology, hardware) or hardware.count
+    parts = devices * (dies_per_device(hardware) or 1 if recipe.normalise == "die" else 1)
+    return [
+        replace(
+            metric,
+            name=f"{metric.name}_per_{recipe.normalise}",
+            value=None if metric.value is None else metric.value / parts,
+        )
+        for metric in metrics
+        if metric.name.endswith("_tokens_per_s")
+    ]
 
 
 def judged_of(recipe: Recipe, workload: str) -> Sequence[tuple[str, str]]:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from gauntlet.core.errors import UsageError
 from gauntlet.harness.schedule import Side, Slot, block_slots, single_slots
+from gauntlet.harness.soak import segments_of
 from gauntlet.perf_eval.evals import Eval
 from gauntlet.perf_eval.expand import Expansion, Variant
+from gauntlet.perf_eval.goals import Soak
 from gauntlet.perf_eval.workloads import Workload
 
 
@@ -62,9 +64,12 @@ def plan_stages(expansion: Expansion, *, point: str | None = None) -> tuple[Stag
     """Plan a run: every variant, every turn, every point and eval.
 
     A comparison has the recipe's least number of A B B A blocks, else there are ``repetitions``
-    turns. ``point`` keeps one point only, without evals. Raises UsageError for an unknown one.
+    turns. ``point`` keeps one point only, without evals; a soak has its segments and nothing else.
+    Raises UsageError for an unknown point.
     """
     recipe = expansion.recipe
+    if recipe.soak is not None and point is None:
+        return (_soak_stage(expansion, recipe.soak),)
     chosen = expansion.point(point) if point is not None else None
     stages = []
     for label in dict.fromkeys(variant.label for variant in expansion.variants):
@@ -92,6 +97,17 @@ def plan_stages(expansion: Expansion, *, point: str | None = None) -> tuple[Stag
         msg = f"the recipe {recipe.name} measures nothing"
         raise UsageError(msg)
     return tuple(stages)
+
+
+def _soak_stage(expansion: Expansion, soak: Soak) -> Stage:
+    """A soak on the first variant, one turn a segment."""
+    variant = expansion.variants[0]
+    segments = segments_of(expansion.recipe.goal_workload(soak), soak)
+    turns = []
+    for slot, segment in zip(single_slots(len(segments)), segments, strict=True):
+        step = Step(variant=variant.label, label="soak", task=segment, slot=slot)
+        turns.append(Turn(slot=slot, steps=(step,)))
+    return Stage(variant=variant.label, sides={"single": variant}, turns=tuple(turns))
 
 
 def _side(variant: Variant) -> Side:

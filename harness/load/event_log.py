@@ -7,14 +7,16 @@ load is. Standard library only, as all that a worker imports.
 
 import os
 import queue
-import socket
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from gauntlet.harness.load.wire import NO_STAMP, RECORD, Kind
 
 READ_SIZE = 1 << 16
+Receive = Callable[..., tuple[int, list[tuple[int, int, bytes]], int, Any]]
 _ARENA = 4 << 20
 _RECORDS = 1 << 20
 _BUFFERS = 3
@@ -83,8 +85,10 @@ class EventLog:
         """The first write that failed: a full disk, most often."""
         return self._bytes.error or self._events.error
 
-    def receive(self, sock: socket.socket, request: int) -> int:
-        """Read once from ``sock`` into ``arena[start:end]``, stamp it and note it for ``request``.
+    def receive(self, receive: Receive, request: int) -> int:
+        """Read once into ``arena[start:end]``, stamp it and note it for ``request``.
+
+        ``receive`` is the ``recvmsg_into`` of a socket.
 
         Returns the number of bytes, 0 at the end of the stream. The stamp is taken first of all;
         everything else can wait. Raises OSError as ``recvmsg`` does.
@@ -93,7 +97,7 @@ class EventLog:
         if start > _ROOM:
             start = self._make_room()
         into = self.view[start : start + READ_SIZE]
-        size, ancillary, _, _ = sock.recvmsg_into((into,), _ANCILLARY)
+        size, ancillary, _, _ = receive((into,), _ANCILLARY)
         now = time.monotonic_ns()
         self.now, self.start, self.end = now, start, start + size
         if size:

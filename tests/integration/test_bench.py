@@ -2,16 +2,21 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import pytest
 import yaml
 
 from gauntlet.warehouse.store import open_store
+from integration.processes import MARK, describe, wait_gone
+
+KILLS = 100 if os.environ.get("GAUNTLET_SLOW") == "full" else 4
 
 LOAD = {
     "name": "random",
@@ -240,6 +245,31 @@ def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path):
         tmp_path, "SELECT count() AS n, uniqExact(repetition_id) AS ids FROM repetitions"
     )
     assert row == {"n": 4, "ids": 4}
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_moment_leaves_no_process_and_nothing_half(tmp_path):
+    """A hundred kills under `make check-full`: no engine, worker or calibration server is left."""
+    path = recipe(tmp_path, {**LOAD, "calibration": "when_possible"}, repetitions=50)
+    rng = random.Random(5)
+    mark = uuid.uuid4().hex
+    for number in range(KILLS):
+        process = subprocess.Popen(
+            command(tmp_path, "run", path, "--out", tmp_path / f"out{number}"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=tmp_path,
+            env={**os.environ, MARK: mark},
+        )
+        time.sleep(rng.uniform(0.3, 6.0))
+        process.kill()
+        process.wait(10)
+        assert not (left := wait_gone(mark, 15)), (number, describe(left))
+    (row,) = stored(
+        tmp_path,
+        "SELECT count() AS n, uniqExact(repetition_id) AS ids FROM repetitions",
+    )
+    assert row["n"] == row["ids"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

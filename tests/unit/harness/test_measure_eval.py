@@ -6,7 +6,7 @@ import pytest
 from eval_turn import lost, metrics_of, rows_of, sample, turn
 
 from gauntlet.harness import measure_eval as module
-from gauntlet.harness.engines.process import EngineError
+from gauntlet.harness.engines.errors import EngineError
 from gauntlet.harness.evals.outcome import Asked, EvalError, Score, Tool
 from gauntlet.harness.measure_eval import measure_eval
 from gauntlet.perf_eval.evals import LmEval, ToolCallEval
