@@ -419,10 +419,28 @@ def test_stale_days_are_counted_from_the_rows(store):
     assert runs() == before + 1
 
 
+def test_accuracies_of_a_series_are_those_of_valid_evals(store):
+    rows = []
+    for night, (status, accuracy) in enumerate([("valid", 0.8), ("invalid", 0.0), ("valid", 0.7)]):
+        key = {"run_id": f"a{night}", "repetition_id": f"a{night}", "series_id": "accuracies"}
+        at = NOON - timedelta(days=3 - night)
+        reasons = () if status == "valid" else ("suspect harness",)
+        rows += [
+            repetition_row(
+                **key, kind="eval", side="single", status=status, reasons=reasons,
+                started_at=at, ended_at=at,
+            ),
+            metric_row(**key, metric="accuracy", statistic="mean", value=accuracy),
+        ]  # fmt: skip
+    store.insert(batch("accuracies", *rows))
+    found = store.query("accuracy_history", series_id="accuracies")
+    assert [row["value"] for row in found] == [0.7, 0.8]
+
+
 def test_every_query_runs_on_an_empty_answer(store):
     given = {
         "run_id": "none", "workload": "none", "job_key": "none", "nodeid": "none", "queue": "none",
-        "before": 0, "after": 0, "build": 0, "recipe": "none", "task": "none",
+        "before": 0, "after": 0, "build": 0, "recipe": "none", "task": "none", "series_id": "none",
         "night": date(2020, 1, 1),
         "job_id": "none", "host": "none", "subject": "none", "repository": "none",
     }  # fmt: skip

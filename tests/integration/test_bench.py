@@ -215,9 +215,8 @@ def test_a_cache_that_an_earlier_run_filled_makes_a_repetition_invalid(tmp_path)
         url = ("--base-url", server.endpoint.base_url)
         cold = run(tmp_path, path, *url, out="cold")
         warm = run(tmp_path, path, *url, out="warm")
-        other = run(tmp_path, path, *url, "--seed", "2", out="other")
         reset = run(tmp_path, path, *url, "--set", "between_repetitions=reset_cache", out="reset")
-    assert [done.returncode for done in (cold, warm, other, reset)] == [0, 5, 0, 0]
+    assert [done.returncode for done in (cold, warm, reset)] == [0, 5, 0]
     assert "warm-cache: " in warm.objects[0]["reasons"][0]
     assert warm.objects[0]["metrics"]["prefix_cache_hit_share"]["total"] > 0.4
 
@@ -400,29 +399,26 @@ def test_a_full_disk_ends_the_run_and_loses_nothing_that_was_kept(tmp_path):
 
 
 def test_a_search_finds_the_concurrency_that_keeps_its_limit(tmp_path):
-    """The simulator's step takes 4 ms and 0.1 ms a sequence more: TPOT <= 4.85 ms is 8 streams."""
-    engine(
-        tmp_path,
-        timing={**FAST["timing"], "decode_ms_per_seq": 0.1, "prefill_ms_per_token": 0.0001},
-    )
-    load = {**LOAD, "prompts": {**LOAD["prompts"], "output_tokens": 16}, "requests": 60}
+    """A step takes 4 ms and 0.5 ms a sequence more: about 6 ms at 4 streams, 8 ms at 8."""
+    engine(tmp_path, timing={**FAST["timing"], "decode_ms_per_seq": 0.5})
     path = recipe(
         tmp_path,
-        load,
+        LOAD,
         objectives=[
-            {"workload": "random", "metric": "tpot_ms", "statistic": "mean", "at_most": 5.2}
+            {"workload": "random", "metric": "tpot_ms", "statistic": "mean", "at_most": 7.2}
         ],
         search={
-            "parameter": "concurrency", "low": 2, "high": 48, "tolerance": 0.3, "probe_requests": 60
+            "parameter": "concurrency", "low": 2, "high": 12, "tolerance": 0.4, "probe_requests": 30
         },
     )  # fmt: skip
     done = bench(tmp_path, "search", path, "--out", tmp_path / "out", "--json", timeout=200)
     answer = json.loads(done.stdout)
     assert answer["probes"], done.stderr
     assert (done.returncode == 0) == (answer["status"] == "resolved")
-    assert answer["best"] is None or 2 <= answer["best"] <= 20
+    assert answer["best"] is None or 2 <= answer["best"] <= 8
     rows = stored(tmp_path, "SELECT point FROM repetitions FINAL")
     assert len(rows) == len(answer["probes"])
+    assert json.loads((tmp_path / "out" / "answer.json").read_text()) == answer
 
 
 def test_two_runs_at_once_share_one_warehouse(tmp_path):
