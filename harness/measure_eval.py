@@ -173,7 +173,8 @@ def _failed(
         completed=0,
         failed=0,
     )
-    return Measured(repetition=repetition.model_copy(update={"artifact": str(folder)}), rows=())
+    kept = repetition.model_copy(update={"artifact": repetition.artifact or str(folder)})
+    return Measured(repetition=kept, rows=())
 
 
 def _result_rows(measurement: Measurement, task: Eval, asked: Asked) -> tuple[EvalResultRow, ...]:
@@ -200,7 +201,8 @@ def _result_rows(measurement: Measurement, task: Eval, asked: Asked) -> tuple[Ev
 
 
 def _described(row: RepetitionRow, asked: Asked, folder: Path) -> RepetitionRow:
-    return row.model_copy(update={"settings": dict(asked.settings), "artifact": str(folder)})
+    settings = {**row.settings, **asked.settings}
+    return row.model_copy(update={"settings": settings, "artifact": row.artifact or str(folder)})
 
 
 def _keep(folder: Path, asked: Asked, verdict: _Verdict) -> None:

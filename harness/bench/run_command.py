@@ -137,7 +137,7 @@ def screen(
 
     from gauntlet.harness.bench.report import HEADINGS, table_row
 
-    words = Console(stderr=True, highlight=False)
+    words = Console(stderr=True, highlight=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading in HEADINGS[:4] else "right")

@@ -1,13 +1,16 @@
 """One stage of a run: its engines turn by turn, each repetition from its folder to its rows."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from gauntlet.core.clock import utc_now
+from gauntlet.core.files import write_atomic
+from gauntlet.core.ids import digest
 from gauntlet.harness.bench.calibrations import Calibrated, Calibrations
 from gauntlet.harness.bench.engines import engine_of
 from gauntlet.harness.bench.folder import RunFolder
@@ -44,6 +47,7 @@ from gauntlet.warehouse.batch import Batch
 from gauntlet.warehouse.rows.measurement import MetricRow, RepetitionRow
 
 _DEATH_SETTLES_S = 1.0
+IDENTITY = "identity.json"
 
 
 @dataclass(frozen=True)
@@ -205,7 +209,7 @@ def _measurement(
         point=step.point,
         accelerator=found[0].name if found else hardware.accelerator if hardware else None,
         driver=found[0].driver_version if found else None,
-        settings={"between_repetitions": reset, **_told_by(engine)},
+        settings={"between_repetitions": reset, **_told_by(engine, folder)},
         configuration=configuration_of(context.recipe, step.variant),
         artifact=str(folder),
         build_id=context.request.build_id,
@@ -223,14 +227,21 @@ def configuration_of(recipe: Recipe, variant: str) -> dict[str, object]:
     return {"engine": engine, "topology": topology, "variant": variant}
 
 
-def _told_by(engine: RunningEngine) -> dict[str, str]:
-    """What a running engine says of its own settings, as far as it says anything."""
+# Of what a server says of itself: enough to see in a row why its cache or its limits differ.
+_TOLD = ("block_size", "enable_prefix_caching", "num_gpu_blocks", "cache_dtype")
+
+
+def _told_by(engine: RunningEngine, folder: Path) -> dict[str, str]:
+    """What a running engine says of its own settings: all of it to a file, the gist for the row."""
     try:
         identity = engine.identity
     except EngineError:
         return {}
-    told = {f"engine.{key}": value for key, value in identity.arguments.items()}
-    told |= {f"cache.{key}": value for key, value in identity.cache_config.items()}
+    write_atomic(folder / IDENTITY, json.dumps(asdict(identity), indent=1))
+    cache = identity.cache_config
+    told = {f"cache.{key}": cache[key] for key in _TOLD if key in cache}
+    if identity.arguments:
+        told["engine.arguments_digest"] = digest(dict(identity.arguments))[:16]
     if identity.max_model_len is not None:
         told["engine.max_model_len"] = str(identity.max_model_len)
     return told

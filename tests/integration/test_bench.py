@@ -111,10 +111,16 @@ def test_every_repetition_is_printed_kept_and_stored(tmp_path):
     assert len({row["seed"] for row in loads}) == 2, "no repetition replays another's prompts"
     statuses = stored(tmp_path, "SELECT status FROM runs FINAL ORDER BY version")
     assert [row["status"] for row in statuses] == ["running", "complete"]
+    settings = stored(tmp_path, "SELECT kind, settings FROM repetitions FINAL")
+    assert all(row["settings"]["between_repetitions"] == "new_seed" for row in settings)
     artifact = Path(load["artifact"])
-    assert {"record.json", "telemetry.jsonl.gz", "events-0.bin.gz", "bytes-0.bin.gz"} <= {
-        each.name for each in artifact.iterdir()
-    }
+    assert {
+        "record.json",
+        "identity.json",
+        "telemetry.jsonl.gz",
+        "events-0.bin.gz",
+        "bytes-0.bin.gz",
+    } <= {each.name for each in artifact.iterdir()}
     (telemetry,) = stored(tmp_path, "SELECT count() AS n FROM telemetry WHERE metric = 'rss_mib'")
     assert telemetry["n"] > 0
 
