@@ -16,7 +16,7 @@ from gauntlet.perf_eval.workloads import Workload
 
 _LONGEST_SEGMENT_S = 600.0
 _SEGMENTS = 12
-_SHORTEST_SEGMENT_S = 5.0
+_SHORTEST_SEGMENT_S = 2.0
 # Fewer points than these have no slope to speak of.
 LEAST_POINTS = 5
 _CONFIDENCE = 0.95

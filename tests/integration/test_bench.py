@@ -111,8 +111,8 @@ def test_every_repetition_is_printed_kept_and_stored(tmp_path):
     assert len({row["seed"] for row in loads}) == 2, "no repetition replays another's prompts"
     statuses = stored(tmp_path, "SELECT status FROM runs FINAL ORDER BY version")
     assert [row["status"] for row in statuses] == ["running", "complete"]
-    settings = stored(tmp_path, "SELECT kind, settings FROM repetitions FINAL")
-    assert all(row["settings"]["between_repetitions"] == "new_seed" for row in settings)
+    told = stored(tmp_path, "SELECT settings['between_repetitions'] AS how FROM repetitions FINAL")
+    assert {row["how"] for row in told} == {"new_seed"}
     artifact = Path(load["artifact"])
     assert {
         "record.json",
@@ -425,6 +425,27 @@ def test_a_search_finds_the_concurrency_that_keeps_its_limit(tmp_path):
     rows = stored(tmp_path, "SELECT point FROM repetitions FINAL")
     assert len(rows) == len(answer["probes"])
     assert json.loads((tmp_path / "out" / "answer.json").read_text()) == answer
+
+
+def test_a_soak_sees_a_leak(tmp_path):
+    engine(tmp_path, faults={"leak_mb_per_request": 0.5})
+    load = {**LOAD, "arrivals": {"kind": "constant", "rate": 40}, "requests": 10}
+    limits = {"rss_mb_per_h_at_most": 100, "rss_mb_per_1k_requests_at_most": 100}
+    soak = {"duration_s": 14, "sample_s": 0.5, "settle_s": 1, "rate_share": 0.5, **limits}
+    done = run(tmp_path, recipe(tmp_path, load, soak=soak))
+    assert done.returncode == 6, done.stderr
+    assert [each["point"] for each in done.objects] == ["soak"] * 7
+    growth = json.loads((tmp_path / "out" / "soak.json").read_text())
+    assert growth["per_1k_requests_mb"]["value"] == pytest.approx(524, rel=0.3)
+    assert "MB/h" in growth["reasons"][0]
+
+
+def test_an_objective_that_is_missed_is_no_invalid_measurement(tmp_path):
+    limit = {"workload": "random", "metric": "ttft_ms", "statistic": "p50", "at_most": 0.01}
+    done = run(tmp_path, recipe(tmp_path, objectives=[limit]))
+    assert done.returncode == 6, done.stderr
+    assert done.objects[0]["status"] == "valid"
+    assert "ttft_ms p50 <= 0.01" in done.objects[0]["missed"][0]
 
 
 def test_two_runs_at_once_share_one_warehouse(tmp_path):
