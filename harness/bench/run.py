@@ -82,7 +82,12 @@ def plan_bench(request: BenchRequest) -> BenchPlan:
         expansion = _resumed(request)
     else:
         expansion = examine_recipe(request.recipe, request.settings).expansion
-    plan = BenchPlan(expansion=expansion, stages=plan_stages(expansion, point=request.point))
+    urls = request.engines
+    if urls.candidate_url is not None and urls.base_url is None:
+        msg = "--candidate-url is one side of a comparison; the other is --base-url"
+        raise UsageError(msg)
+    stages = plan_stages(expansion, point=request.point, two_servers=urls.candidate_url is not None)
+    plan = BenchPlan(expansion=expansion, stages=stages)
     _check_data(plan)
     return plan
 

@@ -15,8 +15,9 @@ from gauntlet.warehouse.location import warehouse_option
 
 if TYPE_CHECKING:
     from gauntlet.harness.bench.report import RepetitionReport
-    from gauntlet.harness.bench.request import EngineOptions
+    from gauntlet.harness.bench.request import BenchRequest, EngineOptions
     from gauntlet.harness.bench.run import BenchPlan
+    from gauntlet.perf_eval.expand import Variant
 
 
 @click.command()
@@ -65,7 +66,7 @@ def run(location: str, as_json: bool, dry_run: bool, **options: Any) -> int:  # 
     )
     plan = plan_bench(request)
     if dry_run:
-        return _show_plan(plan, as_json=as_json)
+        return _show_plan(plan, request, as_json=as_json)
     show, say, end = screen(as_json=as_json)
     with terminable():
         result = run_bench(request, plan, show=show, say=say)
@@ -109,7 +110,18 @@ def command_of(verb: str, options: dict[str, Any], engines: "EngineOptions") -> 
     return tuple(words)
 
 
-def _show_plan(plan: "BenchPlan", *, as_json: bool) -> int:
+def _servers(variant: "Variant", side: str, request: "BenchRequest") -> list[str]:
+    """What is started for one side of a variant, or where it runs already."""
+    options = request.engines
+    url = options.candidate_url if side == "candidate" else options.base_url
+    if url is not None:
+        return [f"{url}, running already"]
+    if options.runtime == "simulator" and variant.engine is None:
+        return [f"gauntlet simulator --config {options.simulator}"]
+    return [shlex.join(server.argv) for server in variant.servers] or ["none: give --base-url"]
+
+
+def _show_plan(plan: "BenchPlan", request: "BenchRequest", *, as_json: bool) -> int:
     if as_json:
         steps = [
             {"key": step.key, "workload": step.name, "point": step.point} for step in plan.steps
@@ -119,8 +131,9 @@ def _show_plan(plan: "BenchPlan", *, as_json: bool) -> int:
     click.echo(f"{plan.recipe.name}: {len(plan.steps)} repetitions")
     for stage in plan.stages:
         for side, variant in stage.sides.items():
-            for server in variant.servers:
-                click.echo(f"  server {stage.variant} {side}: {shlex.join(server.argv)}")
+            where = f"{stage.variant} {side}".strip()
+            for text in _servers(variant, side, request):
+                click.echo(f"  server of {where}: {text}")
     for step in plan.steps:
         click.echo(f"  {step.key}")
     return 0

@@ -60,11 +60,14 @@ class Stage:
         return tuple(step for turn in self.turns for step in turn.steps)
 
 
-def plan_stages(expansion: Expansion, *, point: str | None = None) -> tuple[Stage, ...]:
+def plan_stages(
+    expansion: Expansion, *, point: str | None = None, two_servers: bool = False
+) -> tuple[Stage, ...]:
     """Plan a run: every variant, every turn, every point and eval.
 
     A comparison has the recipe's least number of A B B A blocks, else there are ``repetitions``
     turns. ``point`` keeps one point only, without evals; a soak has its segments and nothing else.
+    ``two_servers`` compares two that run already, whether the recipe has a comparison or not.
     Raises UsageError for an unknown point.
     """
     recipe = expansion.recipe
@@ -76,8 +79,10 @@ def plan_stages(expansion: Expansion, *, point: str | None = None) -> tuple[Stag
         if chosen is not None and chosen.variant != label:
             continue
         sides = {_side(v): v for v in expansion.variants if v.label == label}
+        if two_servers and recipe.comparison is None:
+            sides = {"baseline": sides["single"], "candidate": sides["single"]}
         slots: Sequence[Slot]
-        if recipe.comparison is not None:
+        if recipe.comparison is not None or two_servers:
             slots = [slot for block in range(recipe.blocks.min) for slot in block_slots(block)]
         else:
             slots = list(single_slots(recipe.repetitions))

@@ -348,6 +348,10 @@ def test_without_a_compiler_a_required_calibration_is_missing_not_passed(tmp_pat
         ),
         pytest.param(["run", "smoke", "--resume"], 2, "needs --out", id="resume-nothing"),
         pytest.param(
+            ["run", "smoke", "--candidate-url", "http://x"], 2, "the other is --base-url",
+            id="one-side",
+        ),
+        pytest.param(
             ["run", "smoke", "--resume", "--out", "empty"], 2, "no run to resume", id="no-run"
         ),
         pytest.param(

@@ -44,9 +44,7 @@ def test_segments_cover_the_soak_at_its_share_of_the_rate():
     assert [segment.warmup_requests for segment in segments] == [3] + [0] * 59
 
 
-@pytest.mark.parametrize(
-    ("duration", "count"), [(60, 12), (14, 7), (3, 1), (86_400, 144)]
-)
+@pytest.mark.parametrize(("duration", "count"), [(60, 12), (14, 7), (3, 1), (86_400, 144)])
 def test_short_and_long_soaks_have_segments_of_a_useful_length(duration, count):
     soak = Soak(duration_s=duration, settle_s=0, sample_s=0.5, rss_mb_per_h_at_most=1)
     assert len(segments_of(WORKLOAD, soak)) == count
