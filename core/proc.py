@@ -1,6 +1,7 @@
 """The one place that starts other programs: bounded in time, output and descendants."""
 
 import contextlib
+import json
 import logging
 import os
 import selectors
@@ -31,8 +32,23 @@ _SHOWN_VARIABLES = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a program and all its descendants used: CPU seconds, and peak memory in KiB.
+
+    The peak is that of the tree (pages shared by its processes counted once), sampled five times
+    a second, and never less than that of its largest single process.
+    """
+
+    cpu_s: float
+    peak_rss_kib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """A program that ended: its status and what it wrote, each stream cut at the limit."""
+    """A program that ended: its status and what it wrote, each stream cut at the limit.
+
+    ``usage`` is None unless it was asked for.
+    """
 
     argv: tuple[str, ...]
     returncode: int
@@ -40,6 +56,7 @@ class Completed:
     stderr: str
     truncated: bool
     seconds: float
+    usage: Usage | None = None
 
 
 class CommandError(InfrastructureError):
@@ -66,17 +83,19 @@ def run(
     supervised: bool = False,
     errors: str = "replace",
     stdin: bytes | None = None,
+    usage: bool = False,
 ) -> Completed:
     """Run a program to its end and return what it wrote.
 
     ``timeout`` is in seconds, ``limit`` in bytes per stream; what comes after it is read and
     dropped. The program reads ``stdin``, or nothing. It gets its own process group, which is
     killed on timeout or interrupt; with ``supervised`` (a few hundredths of a second more, and
-    no ``stdin``) it also dies when we are killed. ``errors`` says what becomes of bytes that are
-    not UTF-8.
+    no ``stdin``) it also dies when we are killed; ``usage`` implies that, and tells what it used.
+    ``errors`` says what becomes of bytes that are not UTF-8.
 
     Raises CommandError where it cannot start, overruns ``timeout``, or (with ``check``) fails.
     """
+    supervised = supervised or usage
     if supervised and stdin is not None:
         msg = "a supervised program has no standard input of its own"
         raise ValueError(msg)
@@ -84,32 +103,36 @@ def run(
     if env is not None:
         _LOGGER.debug("environment: %s", redacted(env))
     watch = Stopwatch()
-    try:
-        with _readable(stdin) as source:
-            process = subprocess.Popen(
-                _supervised(argv, grace=1.0) if supervised else argv,
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.PIPE if supervised else source,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-    except OSError as error:
-        msg = f"cannot run {argv[0]}: {error.strerror}"
-        raise CommandError(msg) from error
-    try:
-        out, err, truncated, ended = _collect(process, timeout, limit, errors)
-    finally:
-        _end_group(process)
-    result = Completed(
-        argv=tuple(argv),
-        returncode=process.returncode,
-        stdout=out,
-        stderr=err,
-        truncated=truncated,
-        seconds=watch.seconds,
-    )
+    with _usage_file(wanted=usage) as used:
+        try:
+            with _readable(stdin) as source:
+                process = subprocess.Popen(
+                    _supervised(argv, grace=1.0, options=_usage_options(used))
+                    if supervised
+                    else argv,
+                    cwd=cwd,
+                    env=env,
+                    stdin=subprocess.PIPE if supervised else source,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            msg = f"cannot run {argv[0]}: {error.strerror}"
+            raise CommandError(msg) from error
+        try:
+            out, err, truncated, ended = _collect(process, timeout, limit, errors)
+        finally:
+            _end_group(process)
+        result = Completed(
+            argv=tuple(argv),
+            returncode=process.returncode,
+            stdout=out,
+            stderr=err,
+            truncated=truncated,
+            seconds=watch.seconds,
+            usage=_read_usage(used),
+        )
     if not ended:
         msg = f"{shlex.join(argv)}: no end after {timeout:g} s, killed\n{_tail(err or out)}"
         raise CommandError(msg.rstrip(), result=result)
@@ -168,6 +191,27 @@ def _supervised(argv: Sequence[str], *, grace: float, options: Sequence[str] = (
     """Wrap a command so that it ends when the pipe on the wrapper's standard input closes."""
     wrapper = [sys.executable, "-I", "-S", str(_SUPERVISOR), "--grace", f"{grace:g}"]
     return [*wrapper, *options, "--", *argv]
+
+
+@contextlib.contextmanager
+def _usage_file(*, wanted: bool) -> Iterator[Path | None]:
+    """Yield where the supervisor is to write what a program used."""
+    if not wanted:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="gauntlet-usage-") as folder:
+        yield Path(folder) / "usage.json"
+
+
+def _usage_options(file: Path | None) -> list[str]:
+    return ["--usage", str(file)] if file is not None else []
+
+
+def _read_usage(file: Path | None) -> Usage | None:
+    """What the supervisor wrote; None where it was killed before it could."""
+    if file is None or not file.exists():
+        return None
+    return Usage(**json.loads(file.read_text(encoding="ascii")))
 
 
 def _end_group(process: "subprocess.Popen[bytes]") -> None:

@@ -1,9 +1,13 @@
 """Run one command so that it and all its descendants die with the process that wanted it.
 
-Started as a script (``python -I -S supervisor.py --grace SECONDS -- COMMAND...``) with a pipe as
-standard input, whose other end the owner holds: when the owner ends, however it ends, the pipe
-closes and the command's process group and every descendant are stopped, TERM first, KILL after
-the grace. Uses the standard library alone, so that it starts in a few hundredths of a second.
+Started as a script (``python -I -S supervisor.py --grace SECONDS [options] -- COMMAND...``)
+with a pipe as standard input, whose other end the owner holds: when the owner ends, however it
+ends, the pipe closes and the command's process group and every descendant are stopped, TERM first,
+KILL after the grace. Uses the standard library alone, so that it starts in a few hundredths of a
+second.
+
+With ``--usage`` it writes what the command and all its descendants used, as JSON:
+``{"cpu_s": ..., "peak_rss_kib": ...}``. Orphans are counted too, because they are ours to reap.
 
 ``--report FD`` is a pipe on which the owner is told, a line each: ``pid N`` (the command's), ``log
 REASON`` (the log cannot be written) and ``tail HEX`` (the end of what could not be written).
@@ -17,7 +21,9 @@ import argparse
 import contextlib
 import ctypes
 import fcntl
+import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -29,6 +35,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_SAMPLE_MS = 200
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _READ_BYTES = 1 << 16
 # What a command may write while its log is made shorter.
@@ -167,10 +174,12 @@ def _signal_all(group: int, number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _reap() -> None:
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+def _reap(child: "subprocess.Popen[bytes]") -> None:
+    """Reap orphans; the command itself is left to its own object, or its status is lost."""
+    for pid in _children():
+        if pid != child.pid:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
 
 
 def _stop(child: "subprocess.Popen[bytes]", grace: float) -> int:
@@ -184,21 +193,65 @@ def _stop(child: "subprocess.Popen[bytes]", grace: float) -> int:
     while time.monotonic() < last:
         _signal_all(child.pid, signal.SIGKILL)
         status = child.poll()
-        _reap()
+        _reap(child)
         if status is not None and not _children():
             break
         time.sleep(0.01)
     return child.wait()
 
 
-def _wait(child: "subprocess.Popen[bytes]", wake: int) -> None:
+class Memory:
+    """Peak memory of a process tree, from samples; see :meth:`sample` for what is added up."""
+
+    def __init__(self, root: int) -> None:
+        self.root = root
+        self.peak_pages = 0
+
+    def sample(self) -> None:
+        """Take one: pages of each process's own, and the largest set of shared ones once.
+
+        The processes of one program share its code and libraries: adding up whole resident sets
+        would count these as often as there are processes.
+        """
+        own = shared = 0
+        for pid in self._tree():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                fields = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+                own += int(fields[1]) - int(fields[2])
+                shared = max(shared, int(fields[2]))
+        self.peak_pages = max(self.peak_pages, own + shared)
+
+    def _tree(self) -> list[int]:
+        found = [self.root, *(pid for pid in _children() if pid != self.root)]
+        for pid in found:
+            with contextlib.suppress(OSError, ValueError):
+                # A process may have been started by any thread of its parent.
+                for task in Path(f"/proc/{pid}/task").iterdir():
+                    listed = (task / "children").read_text(encoding="ascii")
+                    found += [int(each) for each in listed.split()]
+        return found
+
+    def write(self, file: Path) -> None:
+        """Write the peak, and the CPU time of all descendants that have ended."""
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        sampled = self.peak_pages * resource.getpagesize() // 1024
+        # The kernel's figure is that of the largest single process: exact, and a floor.
+        peak = max(sampled, used.ru_maxrss)
+        text = json.dumps({"cpu_s": used.ru_utime + used.ru_stime, "peak_rss_kib": peak})
+        file.write_text(text, encoding="ascii")
+
+
+def _wait(child: "subprocess.Popen[bytes]", wake: int, memory: Memory | None) -> None:
     """Return when the command ended, the owner's pipe closed or a stop signal came."""
     pidfd = os.pidfd_open(child.pid)
     poller = select.poll()
     for descriptor in (0, pidfd, wake):
         poller.register(descriptor, select.POLLIN | select.POLLHUP)
+    pause_ms = None if memory is None else _SAMPLE_MS
     while True:
-        ready = {descriptor for descriptor, _ in poller.poll()}
+        ready = {descriptor for descriptor, _ in poller.poll(pause_ms)}
+        if memory is not None:
+            memory.sample()
         if pidfd in ready or wake in ready:
             return
         if 0 in ready and not os.read(0, 4096):
@@ -209,6 +262,7 @@ def _options(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(prog="supervisor.py")
     parser.add_argument("--grace", type=float, required=True)
     parser.add_argument("--report", type=int)
+    parser.add_argument("--usage", type=Path)
     parser.add_argument("--log", type=Path)
     parser.add_argument("--log-limit", type=int, default=64 << 20)
     split = arguments.index("--") if "--" in arguments else len(arguments)
@@ -261,9 +315,12 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"cannot start {command[0]}: {error.strerror}\n")
         return 127
     report.say("pid", child.pid)
+    memory = Memory(child.pid) if options.usage else None
     pump = _start_pump(child, log)
-    _wait(child, wake_read)
+    _wait(child, wake_read, memory)
     status = _stop(child, options.grace)
+    if memory is not None:
+        memory.write(options.usage)
     if log is not None and pump is not None:
         pump.join(_DRAIN_S)
         if log.unwritten:

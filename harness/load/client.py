@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from gauntlet.core.errors import InfrastructureError, UsageError
 from gauntlet.core.proc import Service
-from gauntlet.harness.load import slow_worker, worker
 from gauntlet.harness.load.arrivals import Schedule
 from gauntlet.harness.load.event_reader import LoadLog, read_log
 from gauntlet.harness.load.plan import GO, READY, REQUESTS, SUMMARY, Limits, WorkerPlan, share
@@ -20,6 +19,9 @@ from gauntlet.harness.load.requests import PlannedRequest, chains_of
 from gauntlet.perf_eval.workloads import Deadlines
 
 CLIENT_NAME = "gauntlet-load"
+# By name: importing the slow one's HTTP library would take longer than a fast load's start.
+_WORKER = "gauntlet.harness.load.worker"
+_SLOW_WORKER = "gauntlet.harness.load.slow_worker"
 _POLL_S = 0.02
 _START_S = 30.0
 # From the word "go" to the first request: enough for every worker to have read it.
@@ -120,8 +122,8 @@ def run_load(
         msg = "a load without requests"
         raise UsageError(msg)
     plans = write_plans(job, folder)
-    module = worker if job.target.direct else slow_worker
-    argv = [sys.executable, "-m", module.__name__, str(folder)]
+    module = _WORKER if job.target.direct else _SLOW_WORKER
+    argv = [sys.executable, "-m", module, str(folder)]
     services: list[Service] = []
     try:
         for number in range(len(plans)):

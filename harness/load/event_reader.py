@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import os
 import shutil
-from collections.abc import Sequence
+import weakref
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ import numpy.typing as npt
 from gauntlet.core.errors import InfrastructureError
 from gauntlet.harness.load.arrivals import Schedule
 from gauntlet.harness.load.plan import BYTES, EVENTS, SUMMARY
-from gauntlet.harness.load.requests import PlannedRequest
+from gauntlet.harness.load.requests import PlannedRequest, chains_of
 from gauntlet.harness.load.wire import FIELDS, Kind, Outcome
 
 Stamps = npt.NDArray[np.float64]
@@ -101,20 +103,17 @@ def read_log(
 ) -> LoadLog:
     """Read what ``workers`` workers wrote into ``folder``.
 
-    Raises InfrastructureError where a worker left no summary, so was killed.
+    Exchanges are put together one by one as they are asked for, so that memory is that of the
+    events, not of the bytes. Raises InfrastructureError where a worker left no summary.
     """
-    by_index = {request.index: Exchange(request) for request in planned}
-    summaries, lags = [], []
-    for number in range(workers):
-        summary = _summary(folder, number)
-        summaries.append(summary)
-        lags.append(_read_worker(folder, number, summary, by_index))
-    _add_schedule(by_index, schedule, min(summary.started_ns for summary in summaries))
+    summaries = [_summary(folder, number) for number in range(workers)]
+    parts = [_WorkerEvents(folder, n, summary) for n, summary in enumerate(summaries)]
+    started_s = min(summary.started_ns for summary in summaries) / 1e9
     return LoadLog(
-        exchanges=[by_index[request.index] for request in planned],
+        exchanges=_Exchanges(planned, parts, _due_times(planned, schedule, started_s)),
         schedule=schedule,
         summaries=tuple(summaries),
-        lag_s=np.concatenate(lags) if lags else np.empty(0),
+        lag_s=np.concatenate([part.lag_s for part in parts]) if parts else np.empty(0),
     )
 
 
@@ -144,50 +143,108 @@ def _summary(folder: Path, number: int) -> WorkerSummary:
     return WorkerSummary(**{**raw, "realtime_offset_ns": (before, after)})
 
 
-def _whole(path: Path) -> bytes:
-    if path.exists():
-        return path.read_bytes()
-    with gzip.open(path.with_suffix(".bin.gz"), "rb") as stream:
-        return stream.read()
+class _Bytes:
+    """What was read, by offset: from the plain file piece by piece, or unpacked as a whole."""
 
-
-def _read_worker(
-    folder: Path, number: int, summary: WorkerSummary, exchanges: dict[int, Exchange]
-) -> Stamps:
-    """Fill the exchanges of one worker; return the lag of its reads in seconds."""
-    raw = _whole(folder / EVENTS.format(worker=number))
-    dtype = np.dtype(list(FIELDS))
-    events = np.frombuffer(raw[: len(raw) // dtype.itemsize * dtype.itemsize], dtype=dtype)
-    data = _whole(folder / BYTES.format(worker=number))
-    user = events["user_ns"]
-    kernel, lag = kernel_times(events, summary)
-    is_read = events["kind"] == Kind.READ
-    ends = np.cumsum(np.where(is_read, events["size"], 0))
-    columns = zip(
-        events["kind"].tolist(),
-        events["request"].tolist(),
-        (user / 1e9).tolist(),
-        (kernel / 1e9).tolist(),
-        ends.tolist(),
-        events["size"].tolist(),
-        events["outcome"].tolist(),
-        events["status"].tolist(),
-        strict=True,
-    )
-    for kind, request, user_s, kernel_s, end, size, outcome, status in columns:
-        exchange = exchanges[request]
-        if kind == Kind.READ:
-            exchange.reads.append((user_s, kernel_s, data[end - size : end]))
-        elif kind == Kind.SENT:
-            exchange.sent = user_s
-            exchange.framing = summary.framing
-        elif kind == Kind.RESENT:
-            exchange.resent = True
+    def __init__(self, path: Path) -> None:
+        self._file: int | None = None
+        self._data = b""
+        if path.exists():
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            weakref.finalize(self, os.close, self._file)
         else:
-            exchange.ended = user_s
-            exchange.status = status or None
-            exchange.failure = "" if outcome == Outcome.COMPLETE else Outcome(outcome).label
-    return lag
+            self._data = gzip.decompress(_packed(path).read_bytes())
+
+    def __call__(self, start: int, end: int) -> bytes:
+        if self._file is None:
+            return self._data[start:end]
+        return os.pread(self._file, end - start, start)
+
+
+def _packed(path: Path) -> Path:
+    return path.with_suffix(".bin.gz")
+
+
+class _WorkerEvents:
+    """The events of one worker, grouped by request."""
+
+    def __init__(self, folder: Path, number: int, summary: WorkerSummary) -> None:
+        path = folder / EVENTS.format(worker=number)
+        raw = path.read_bytes() if path.exists() else gzip.decompress(_packed(path).read_bytes())
+        dtype = np.dtype(list(FIELDS))
+        # A worker that was killed may have written half a record.
+        events = np.frombuffer(raw[: len(raw) // dtype.itemsize * dtype.itemsize], dtype=dtype)
+        kernel, self.lag_s = kernel_times(events, summary)
+        self._ends = np.cumsum(np.where(events["kind"] == Kind.READ, events["size"], 0))
+        self._events, self._kernel_ns, self._summary = events, kernel, summary
+        self._order = np.argsort(events["request"], kind="stable")
+        ordered = events["request"][self._order]
+        requests, starts = np.unique(ordered, return_index=True)
+        stops = [*starts[1:].tolist(), ordered.size]
+        spans = zip(starts.tolist(), stops, strict=True)
+        self.spans = dict(zip(requests.tolist(), spans, strict=True))
+        self._bytes = _Bytes(folder / BYTES.format(worker=number))
+
+    def fill(self, exchange: Exchange) -> None:
+        """Put into an exchange what was seen of it."""
+        start, stop = self.spans[exchange.request.index]
+        mine = self._order[start:stop]
+        events = self._events[mine]
+        exchange.framing = self._summary.framing
+        columns = zip(
+            events["kind"].tolist(),
+            (events["user_ns"] / 1e9).tolist(),
+            (self._kernel_ns[mine] / 1e9).tolist(),
+            self._ends[mine].tolist(),
+            events["size"].tolist(),
+            events["outcome"].tolist(),
+            events["status"].tolist(),
+            strict=True,
+        )
+        for kind, user_s, kernel_s, end, size, outcome, status in columns:
+            if kind == Kind.READ:
+                exchange.reads.append((user_s, kernel_s, self._bytes(end - size, end)))
+            elif kind == Kind.SENT:
+                exchange.sent = user_s
+            elif kind == Kind.RESENT:
+                exchange.resent = True
+            else:
+                exchange.ended = user_s
+                exchange.status = status or None
+                exchange.failure = "" if outcome == Outcome.COMPLETE else Outcome(outcome).label
+
+
+class _Exchanges(Sequence[Exchange]):
+    """Exchanges in the order of the plan, each made when it is looked at."""
+
+    def __init__(
+        self,
+        planned: Sequence[PlannedRequest],
+        parts: Sequence[_WorkerEvents],
+        due_s: Mapping[int, float],
+    ) -> None:
+        self._planned = planned
+        self._due_s = due_s
+        self._part_of = {index: part for part in parts for index in part.spans}
+
+    def __len__(self) -> int:
+        return len(self._planned)
+
+    @overload
+    def __getitem__(self, at: int) -> Exchange: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Exchange]: ...
+    def __getitem__(self, at: int | slice) -> Exchange | list[Exchange]:
+        if isinstance(at, slice):
+            return [self._make(request) for request in self._planned[at]]
+        return self._make(self._planned[at])
+
+    def _make(self, request: PlannedRequest) -> Exchange:
+        exchange = Exchange(request, scheduled=self._due_s.get(request.index))
+        part = self._part_of.get(request.index)
+        if part is not None:
+            part.fill(exchange)
+        return exchange
 
 
 def kernel_times(
@@ -214,15 +271,11 @@ def kernel_times(
     return times, np.maximum(lag[usable], 0) / 1e9
 
 
-def _add_schedule(exchanges: dict[int, Exchange], schedule: Schedule, started_ns: int) -> None:
+def _due_times(
+    planned: Sequence[PlannedRequest], schedule: Schedule, started_s: float
+) -> dict[int, float]:
+    """When each request was due, by its index; the first turn of a conversation alone is."""
     if schedule.due_s is None:
-        return
-    due = iter(schedule.due_s)
-    seen: dict[int, float] = {}
-    for exchange in exchanges.values():
-        request = exchange.request
-        if request.conversation is None:
-            exchange.scheduled = started_ns / 1e9 + next(due)
-        elif request.conversation not in seen:
-            seen[request.conversation] = started_ns / 1e9 + next(due)
-            exchange.scheduled = seen[request.conversation]
+        return {}
+    first = (chain[0].index for chain in chains_of(planned))
+    return {index: started_s + due for index, due in zip(first, schedule.due_s, strict=True)}

@@ -3,9 +3,9 @@
  *
  *   known_timing PORT TTFT_US ITL_US TOKENS [BUSY]
  *
- * PORT 0 picks a free one; the port is printed on a line of its own. Requests: POST to any path
- * (streamed completions, or chat where the path holds "chat"; "max_tokens" of the body overrides
- * TOKENS), GET /health, /v1/models, /version, /stats (what was really sent, in ms) and /reset.
+ * PORT 0 picks a free one; the port is printed on a line of its own. Requests: POST to any path that
+ * ends in "completions" (streamed, as chat where the path holds "chat"; "max_tokens" of the body
+ * overrides TOKENS), GET /health, /v1/models, /version, /stats (what was really sent, in ms) and /reset.
  * BUSY 1 polls without sleeping while answers are open: exact to microseconds, at a core's cost.
  *
  * One thread and one epoll. All answers share TTFT and ITL, so two FIFO queues hold them in the
@@ -202,7 +202,11 @@ static bool serve(Peer *peer, const char *line, const char *body, int64_t now) {
     const char *path = strchr(line, ' ');
     if (!path) return false;
     path++;
-    if (!strncmp(line, "POST ", 5) && strncmp(path, "/reset", 6))
+    /* Some clients try other paths first (POST /tokenize); an answer there would count as a load. */
+    size_t length = strcspn(path, "? ");
+    static const char suffix[] = "completions";
+    size_t tail = sizeof suffix - 1;
+    if (!strncmp(line, "POST ", 5) && length >= tail && !strncmp(path + length - tail, suffix, tail))
         return start_answer(peer, strstr(path, "chat") != NULL, body, now);
     if (!strncmp(path, "/stats", 6)) return answer_stats(peer);
     if (!strncmp(path, "/reset", 6)) {

@@ -235,7 +235,11 @@ class Worker:
 
     def _open(self) -> bool:
         family = socket.AF_INET6 if ":" in self._plan.host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        except OSError:
+            # No more descriptors: what waits goes on waiting for a connection that gets free.
+            return False
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         code = sock.connect_ex(self._address)
@@ -476,6 +480,7 @@ def main(folder: Path, number: int) -> int:
     with (folder / REQUESTS).open("rb") as stream:
         mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     log = EventLog(folder / EVENTS.format(worker=number), folder / BYTES.format(worker=number))
+    _raise_open_files()
     worker = Worker(plan, memoryview(mapped), log)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -504,6 +509,12 @@ def main(folder: Path, number: int) -> int:
     }
     (folder / SUMMARY.format(worker=number)).write_text(json.dumps(summary), encoding="ascii")
     return 74 if failure else 0
+
+
+def _raise_open_files() -> None:
+    """One descriptor a stream: the usual soft limit of 1,024 would end at a thousand of them."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def wait_for_go(folder: Path, called_off: Callable[[], bool]) -> int:

@@ -197,3 +197,38 @@ def test_a_child_that_keeps_the_log_open_does_not_keep_the_service(tmp_path, mar
     assert service.log_tail() == "parent ends"
     service.close()
     assert not (left := wait_gone(mark, 5)), describe(left)
+
+
+HELD_MIB = 40
+HOLD = f"import time; x = bytearray({HELD_MIB} << 20); x[:: 4096] = b'1' * len(x[:: 4096])"
+
+
+def test_what_a_program_and_its_children_used_is_told():
+    """Two children that hold memory at once count together, and so does an orphan's time."""
+    burn = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    held = f"{HOLD}; time.sleep(1.2)"
+    script = (
+        "import subprocess, sys\n"
+        f"held = [subprocess.Popen([sys.executable, '-c', {held!r}]) for _ in range(2)]\n"
+        # Left to itself by a shell that ends at once.
+        f"subprocess.run(['sh', '-c', '{PYTHON} -c \"$0\" & ', {burn!r}])\n"
+        "[each.wait() for each in held]"
+    )
+    used = run([PYTHON, "-c", script], timeout=60, usage=True).usage
+    assert used.cpu_s >= 0.3
+    assert used.peak_rss_kib >= 2 * HELD_MIB * 1024
+
+
+def test_one_short_process_is_not_missed_between_two_samples():
+    used = run([PYTHON, "-c", HOLD], timeout=20, usage=True).usage
+    assert used.peak_rss_kib >= HELD_MIB * 1024
+
+
+def test_what_a_killed_program_used_is_told_too():
+    with pytest.raises(CommandError) as caught:
+        run([PYTHON, "-c", f"{HOLD}; time.sleep(60)"], timeout=1.0, usage=True)
+    assert caught.value.result.usage.peak_rss_kib >= HELD_MIB * 1024
+
+
+def test_usage_is_told_only_where_it_is_asked_for():
+    assert run([PYTHON, "-c", ""], timeout=20, supervised=True).usage is None

@@ -22,7 +22,7 @@ def bench(
     target: Target,
     **identity: Any,  # noqa: ANN401
 ) -> None:
-    """Bring in results of vllm bench serve, vllm-rs, InferenceX, AIPerf, inference-perf.
+    """Bring in results of vllm bench serve, vllm-rs, InferenceX, AIPerf, GuideLLM, inference-perf.
 
     A file that contradicts itself (no request completed, negative latencies, a rate that the
     latencies do not allow) becomes a repetition that is marked invalid, with the reasons.

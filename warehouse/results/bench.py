@@ -1,32 +1,20 @@
 """Load generators' result files as one plain report: what it says, in our names and units.
 
 Known: ``vllm bench serve`` and ``vllm-rs bench serve`` (milliseconds), InferenceX (the same keys in
-seconds), AIPerf (a block with its unit for each metric) and inference-perf (seconds). Which one it
-is is told by its own keys, never by its name.
+seconds), AIPerf (a block with its unit for each metric), GuideLLM (benchmarks in a list) and
+inference-perf (seconds). Which one it is is told by its own keys, never by its name.
 """
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from gauntlet.warehouse.results.aiperf import is_aiperf, read_aiperf
+from gauntlet.warehouse.results.bench_report import BenchReport, Observed, Reader, Value
+from gauntlet.warehouse.results.guidellm import is_guidellm, read_guidellm
 from gauntlet.warehouse.results.identity import UnreadableResultError
-from gauntlet.warehouse.rows.measurement import Direction
 
-# Ours: name -> unit, direction.
-METRICS: dict[str, tuple[str, Direction]] = {
-    "ttft_ms": ("ms", "lower"),
-    "tpot_ms": ("ms", "lower"),
-    "itl_ms": ("ms", "lower"),
-    "e2e_ms": ("ms", "lower"),
-    "requests_per_s": ("requests/s", "higher"),
-    "goodput_requests_per_s": ("requests/s", "higher"),
-    "input_tokens_per_s": ("tokens/s", "higher"),
-    "output_tokens_per_s": ("tokens/s", "higher"),
-    "total_tokens_per_s": ("tokens/s", "higher"),
-}
 _LATENCIES = {"ttft": "ttft_ms", "tpot": "tpot_ms", "itl": "itl_ms", "e2el": "e2e_ms"}
 _RATES = {
     "request_throughput": "requests_per_s",
@@ -39,52 +27,6 @@ _VLLM_SETTINGS = (
     "endpoint_type", "backend", "label", "tokenizer_id", "num_prompts", "request_rate",
     "burstiness", "max_concurrency", "max_model_len",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
-    """One number as the file gave it, in our unit; ``field`` is its key in the file."""
-
-    field: str
-    metric: str
-    statistic: str
-    window: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """One request; times in ms, None where it failed before."""
-
-    index: int
-    error: str
-    prompt_tokens: int | None
-    output_tokens: int | None
-    sent_ms: float
-    ttft_ms: float | None
-    itls_ms: Sequence[float]
-    e2e_ms: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchReport:
-    """A result file in plain words. ``problems`` are fields that could not be read at all."""
-
-    client: str
-    client_version: str
-    model: str
-    started_at: datetime | None
-    duration_s: float | None
-    asked: int | None
-    completed: int
-    failed: int
-    input_tokens: float | None
-    output_tokens: float | None
-    concurrency: int | None
-    values: tuple[Value, ...]
-    requests: tuple[Observed, ...]
-    settings: Mapping[str, str]
-    problems: tuple[str, ...]
 
 
 def read_bench(text: str, *, file: str, zone: tzinfo = UTC) -> BenchReport:
@@ -100,49 +42,27 @@ def read_bench(text: str, *, file: str, zone: tzinfo = UTC) -> BenchReport:
     if isinstance(data, dict):
         if "duration" in data and "completed" in data:
             return _read_vllm(data, zone)
-        if isinstance(data.get("request_latency"), dict):
-            return _read_aiperf(data, zone)
+        if is_aiperf(data):
+            return read_aiperf(data, zone)
+        if is_guidellm(data):
+            return read_guidellm(data)
         if "load_summary" in data and "successes" in data:
             return _read_inference_perf(data)
     msg = f"{file}: none of the known result formats"
     raise UnreadableResultError(
-        msg, hint="known: vllm bench serve, vllm-rs bench serve, InferenceX, AIPerf, inference-perf"
+        msg,
+        hint="known: vllm bench serve, vllm-rs bench serve, InferenceX, AIPerf, GuideLLM, "
+        "inference-perf",
     )
 
 
-class _Reader:
-    """Takes numbers out of a foreign object and notes what is no number."""
-
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        self.data = data
-        self.problems: list[str] = []
-
-    def number(self, key: str) -> float | None:
-        value = self.data.get(key)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.problems.append(f"{key}: {value!r} is no number")
-            return None
-        return float(value)
-
-    def count(self, key: str) -> int | None:
-        value = self.number(key)
-        if value is None:
-            return None
-        if not math.isfinite(value) or value < 0 or value != int(value):
-            self.problems.append(f"{key}: {value} is no count")
-            return None
-        return int(value)
-
-
 def _read_vllm(data: Mapping[str, Any], zone: tzinfo) -> BenchReport:
-    reader = _Reader(data)
+    reader = Reader(data)
     in_ms = any(key.endswith("_ms") for key in data)
     values = list(_vllm_values(reader, in_ms=in_ms, window="full"))
     steady = data.get("steady_state")
     if isinstance(steady, dict):
-        inner = _Reader(steady)
+        inner = Reader(_spread(steady))
         values.extend(_vllm_values(inner, in_ms=True, window="steady"))
         reader.problems.extend(f"steady_state.{problem}" for problem in inner.problems)
     completed = reader.count("completed") or 0
@@ -170,7 +90,20 @@ def _read_vllm(data: Mapping[str, Any], zone: tzinfo) -> BenchReport:
     )
 
 
-def _vllm_values(reader: _Reader, *, in_ms: bool, window: str) -> Iterator[Value]:
+def _spread(block: Mapping[str, Any]) -> dict[str, Any]:
+    """vllm-rs's steady state with each ``percentiles_X: [[99.0, V], ...]`` as ``p99_X: V``."""
+    found: dict[str, Any] = {}
+    for key, value in block.items():
+        name = key.removeprefix("percentiles_")
+        if name == key or not isinstance(value, list):
+            found[key] = value
+            continue
+        pairs = (each for each in value if isinstance(each, list) and len(each) == 2)
+        found |= {f"p{percentile:g}_{name}": figure for percentile, figure in pairs}
+    return found
+
+
+def _vllm_values(reader: Reader, *, in_ms: bool, window: str) -> Iterator[Value]:
     for key in reader.data:
         bare = key.removesuffix("_ms")
         statistic, _, name = bare.partition("_")
@@ -188,14 +121,17 @@ def _vllm_values(reader: _Reader, *, in_ms: bool, window: str) -> Iterator[Value
             yield Value(field=key, metric=metric, statistic="mean", window=window, value=value)
 
 
-def _vllm_date(reader: _Reader, zone: tzinfo) -> datetime | None:
-    text = reader.data.get("date")
-    if text is None:
+def _vllm_date(reader: Reader, zone: tzinfo) -> datetime | None:
+    """Local time in vLLM's own shape; vllm-rs writes ISO 8601, since 0.33 at the latest."""
+    text = str(reader.data.get("date") or "")
+    if not text:
         return None
+    if "T" in text:
+        return reader.instant("date", zone)
     try:
-        return datetime.strptime(str(text), "%Y%m%d-%H%M%S").replace(tzinfo=zone)
+        return datetime.strptime(text, "%Y%m%d-%H%M%S").replace(tzinfo=zone)
     except ValueError:
-        reader.problems.append(f"date: {text!r} is not YYYYmmdd-HHMMSS")
+        reader.problems.append(f"date: {text!r} is not YYYYmmdd-HHMMSS, nor ISO 8601")
         return None
 
 
@@ -228,110 +164,6 @@ def _vllm_requests(data: Mapping[str, Any]) -> Iterator[Observed]:
         )
 
 
-_AIPERF = {
-    "time_to_first_token": "ttft_ms",
-    "inter_token_latency": "tpot_ms",
-    "inter_chunk_latency": "itl_ms",
-    "request_latency": "e2e_ms",
-    "request_throughput": "requests_per_s",
-    "goodput": "goodput_requests_per_s",
-    "output_token_throughput": "output_tokens_per_s",
-    "total_token_throughput": "total_tokens_per_s",
-}
-# What one of theirs is in ours.
-_UNITS = {
-    "ms": 1.0, "s": 1e3, "sec": 1e3, "us": 1e-3, "ns": 1e-6, "requests/sec": 1.0, "requests/s": 1.0,
-    "tokens/sec": 1.0, "tokens/s": 1.0,
-}  # fmt: skip
-
-
-def _read_aiperf(data: Mapping[str, Any], zone: tzinfo) -> BenchReport:
-    """AIPerf: its inter_token_latency is (E2E - TTFT) / (tokens - 1), which others call TPOT."""
-    reader = _Reader(data)
-    values: list[Value] = []
-    for name, metric in _AIPERF.items():
-        block = data.get(name)
-        if not isinstance(block, dict):
-            continue
-        scale = _UNITS.get(str(block.get("unit")))
-        if scale is None:
-            reader.problems.append(
-                f"{name}.unit: {block.get('unit')!r} is none of {', '.join(_UNITS)}"
-            )
-            continue
-        inner = _Reader(block)
-        for key in block:
-            if key not in {"avg", "min", "max", "std"} and not key.removeprefix("p").isdigit():
-                continue
-            value = inner.number(key)
-            if value is not None:
-                statistic = "mean" if key == "avg" else key
-                values.append(
-                    Value(
-                        field=f"{name}.{key}",
-                        metric=metric,
-                        statistic=statistic,
-                        window="full",
-                        value=value * scale,
-                    )
-                )
-        reader.problems.extend(f"{name}.{problem}" for problem in inner.problems)
-
-    def average(name: str) -> float | None:
-        block = data.get(name)
-        return _Reader(block).number("avg") if isinstance(block, dict) else None
-
-    completed, failed = average("request_count") or 0, average("error_request_count") or 0
-    config = data.get("input_config")
-    settings = _flat(config) if isinstance(config, dict) else {}
-    duration = average("benchmark_duration")
-    return BenchReport(
-        client="aiperf",
-        client_version=str(data.get("aiperf_version") or data.get("version") or ""),
-        model=settings.get("endpoint.model_names", ""),
-        started_at=_iso(reader, "start_time", zone),
-        duration_s=duration,
-        asked=None,
-        completed=int(completed),
-        failed=int(failed),
-        input_tokens=average("total_isl") or average("total_input_tokens"),
-        output_tokens=average("total_output_tokens") or average("total_osl"),
-        concurrency=_whole(settings.get("loadgen.concurrency")),
-        values=tuple(values),
-        requests=(),
-        settings=settings,
-        problems=tuple(reader.problems),
-    )
-
-
-def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Nested settings as dotted names; one model out of a list is itself."""
-    found: dict[str, str] = {}
-    for key, value in config.items():
-        if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{key}.")
-        elif value is not None and not any(w in key.lower() for w in ("key", "token_", "secret")):
-            one = value[0] if isinstance(value, list) and len(value) == 1 else value
-            found[f"{prefix}{key}"] = str(one)
-    return found
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None
-
-
-def _iso(reader: _Reader, key: str, zone: tzinfo) -> datetime | None:
-    text = reader.data.get(key)
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(str(text))
-    except ValueError:
-        reader.problems.append(f"{key}: {text!r} is no ISO 8601 time")
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=zone)
-
-
 _INFERENCE_PERF = {
     "request_latency": "e2e_ms",
     "time_per_output_token": "tpot_ms",
@@ -352,7 +184,7 @@ def _read_inference_perf(data: Mapping[str, Any]) -> BenchReport:
     problems: list[str] = []
     for name, metric in _INFERENCE_PERF.items():
         block = (good.get("latency") or {}).get(name)
-        reader = _Reader(block if isinstance(block, dict) else {})
+        reader = Reader(block if isinstance(block, dict) else {})
         for key in reader.data:
             value = reader.number(key)
             if value is not None:
@@ -368,7 +200,7 @@ def _read_inference_perf(data: Mapping[str, Any]) -> BenchReport:
                     )
                 )
         problems.extend(f"successes.latency.{name}.{problem}" for problem in reader.problems)
-    rates = _Reader(good.get("throughput") or {})
+    rates = Reader(good.get("throughput") or {})
     for name, metric in _INFERENCE_PERF_RATES.items():
         value = rates.number(name)
         if value is not None:

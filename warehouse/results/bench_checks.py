@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from datetime import datetime
 
-from gauntlet.warehouse.results.bench import BenchReport, Value
+from gauntlet.warehouse.results.bench_report import BenchReport, Value
 from gauntlet.warehouse.rows.base import implausible_instant
 
 # Refusing work makes a server look fast.

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta, tzinfo
 
 from gauntlet.warehouse.batch import Batch, content_id
-from gauntlet.warehouse.results.bench import METRICS, BenchReport, Observed, read_bench
+from gauntlet.warehouse.results.bench import read_bench
 from gauntlet.warehouse.results.bench_checks import contradictions
+from gauntlet.warehouse.results.bench_report import METRICS, BenchReport, Observed
 from gauntlet.warehouse.results.identity import Found, Identity, repetition_of, timeless
 from gauntlet.warehouse.rows.measurement import MetricRow, RepetitionRow, RequestRow
 

@@ -14,8 +14,10 @@ from gauntlet.harness.load.trace_prompts import (
     trace_block,
     trace_prompt,
 )
+from gauntlet.harness.measure_load import schedule_of
+from gauntlet.harness.provenance import config_fingerprint
 from gauntlet.harness.schedule import block_slots, pair_seed
-from gauntlet.perf_eval.trace import Arrival
+from gauntlet.perf_eval.trace import Arrival, read_trace, slice_rows
 from gauntlet.perf_eval.workloads import Workload
 
 
@@ -238,3 +240,60 @@ def test_a_linear_drift_leaves_the_mean_difference_alone(drift):
     for slot in block_slots(0):
         sides[slot.side] += log_speed[slot.position]
     assert sides["candidate"] == pytest.approx(sides["baseline"])
+
+
+def test_a_rate_over_a_trace_is_a_rate_not_a_multiplier():
+    """A hundred rows at 1,000 a second take a tenth of a second, whatever their timestamps say."""
+    trace = {"kind": "trace", "source": {"generate": 200, "seed": 2}, "rows": 100}
+    constant = workload(trace, requests=None, arrivals={"kind": "constant", "rate": 1000})
+    planned = plan(constant)
+    made = schedule_of(constant, planned, seed=1)
+    assert made.due_s == pytest.approx([n / 1000 for n in range(100)])
+    timed = workload(trace, requests=None, arrivals={"kind": "timed", "time_scale": 0.5})
+    last = schedule_of(timed, planned, seed=1).due_s[-1]
+    assert last == pytest.approx(planned[-1].due_s / 2)
+    with pytest.raises(ValueError, match="rate"):
+        workload(trace, requests=None, arrivals={"kind": "timed", "rate": 1000})
+
+
+def test_a_trace_without_timestamps_is_not_sent_all_at_once(tmp_path):
+    path = tmp_path / "agentic.jsonl"
+    row = {"input_length": 900, "output_length": 4, "hash_ids": [1, 2]}
+    path.write_text("".join(json.dumps(row) + "\n" for _ in range(5)))
+    trace = {"kind": "trace", "source": {"file": str(path)}}
+    assert len(plan(workload(trace, requests=None))) == 5
+    timed = workload(trace, requests=None, arrivals={"kind": "timed"})
+    with pytest.raises(ConfigError, match="5 of 5 requests have no timestamp"):
+        schedule_of(timed, plan(timed), seed=1)
+
+
+def test_a_pointer_to_a_trace_is_not_a_trace(tmp_path):
+    path = tmp_path / "pointer.jsonl"
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n")
+    with pytest.raises(ConfigError, match="Git LFS pointer"):
+        plan(workload({"kind": "trace", "source": {"file": str(path)}}, requests=None))
+
+
+@pytest.mark.parametrize(
+    ("name", "hit"), [("conversation", (0.2, 0.45)), ("synthetic", (0.25, 0.7))]
+)
+def test_real_traces_have_the_prefixes_that_their_authors_count(shared, name, hit):
+    """36.6 % and 64.0 % of blocks over the whole files; these are the first 2,000 rows."""
+    rows = read_trace(shared / "data" / "traces" / f"mooncake_fast25_{name}_head2000.jsonl")
+    assert all(len(row.hash_ids) == -(-row.input_length // 512) for row in rows)
+    arrivals = slice_rows(rows)
+    shared_tokens = ideal_shared_tokens(arrivals, 512)
+    blocks = sum(len(row.hash_ids) for row in rows)
+    assert hit[0] < sum(shared_tokens) / 512 / blocks < hit[1]
+    assert arrivals[0].at_s == 0.0
+
+
+def test_the_environment_is_part_of_what_is_comparable():
+    def fingerprint(threads):
+        return config_fingerprint(
+            workload={}, dataset_digest="d", engine_kind="vllm", model="m", client="c",
+            client_version="1", env={"OMP_NUM_THREADS": threads, "HOME": "/root"},
+        )  # fmt: skip
+
+    assert fingerprint("1") != fingerprint("8")
+    assert fingerprint("1") == fingerprint("1")

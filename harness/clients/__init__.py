@@ -1,0 +1,1 @@
+"""Second clients: other load generators, driven, read and distrusted alike."""
