@@ -1,5 +1,6 @@
 """Run a recipe: every stage, turn and step, each repetition on record as soon as it exists."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -146,6 +147,7 @@ def _begun(
         keep=spool.add,
         say=say,
         history=_history(request.warehouse),
+        deadline_s=time.monotonic() + plan.recipe.timeout_minutes * 60,
     )
     with _recorded(request, record, folder, spool, result, say):
         yield context, result

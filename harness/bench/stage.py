@@ -1,6 +1,7 @@
 """One stage of a run: its engines turn by turn, each repetition from its folder to its rows."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -9,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from gauntlet.core.clock import utc_now
+from gauntlet.core.errors import InfrastructureError
 from gauntlet.core.files import write_atomic
 from gauntlet.core.ids import digest
 from gauntlet.harness.bench.calibrations import Calibrated, Calibrations
@@ -50,9 +52,17 @@ _DEATH_SETTLES_S = 1.0
 IDENTITY = "identity.json"
 
 
+class RunDeadlineError(InfrastructureError):
+    """The recipe's ``timeout_minutes`` are over."""
+
+
 @dataclass(frozen=True)
 class StageContext:
-    """What the stages of one run share. ``history`` gives earlier scores of a series."""
+    """What the stages of one run share.
+
+    ``history`` gives earlier scores of a series. ``deadline_s`` is when the run is given up, on
+    the monotonic clock.
+    """
 
     request: BenchRequest
     recipe: Recipe
@@ -61,6 +71,14 @@ class StageContext:
     keep: Callable[[Batch], object]
     say: Callable[[str], object]
     history: Callable[[str], Sequence[float]]
+    deadline_s: float
+
+    def check_deadline(self) -> None:
+        """Raise RunDeadlineError once the run has taken longer than its recipe allows."""
+        if time.monotonic() > self.deadline_s:
+            minutes = self.recipe.timeout_minutes
+            msg = f"the run took longer than the recipe's timeout_minutes, {minutes:g}"
+            raise RunDeadlineError(msg, hint="--resume measures what is missing")
 
     @cached_property
     def calibrations(self) -> Calibrations:
@@ -157,7 +175,11 @@ def run_probe(context: StageContext, servers: Servers, step: Step) -> Probe:
 
 
 def _run_step(context: StageContext, servers: Servers, step: Step, reset: str) -> RepetitionReport:
-    """Make one repetition, whatever becomes of it."""
+    """Make one repetition, whatever becomes of it.
+
+    Raises RunDeadlineError where the run has no time left for it: it stays to be done.
+    """
+    context.check_deadline()
     folder = context.folder.begin(step.key)
     context.say(step.key)
     started_at = utc_now()
@@ -172,9 +194,10 @@ def _run_step(context: StageContext, servers: Servers, step: Step, reset: str) -
         measurement = _measurement(context, step, servers.describe(side), folder, reset)
         servers.failed(side, error)
         measured = _failed(measurement, step, _class_of(error), error.message, started_at)
-    except LoadError as error:
+    except (LoadError, RunDeadlineError) as error:
+        kind = "client" if isinstance(error, LoadError) else "timeout"
         measurement = _measurement(context, step, servers.describe(side), folder, reset)
-        measured = _failed(measurement, step, "client", error.message, started_at)
+        measured = _failed(measurement, step, kind, error.message, started_at)
     _tidy(folder)
     return _record(context, folder, measured)
 
@@ -291,7 +314,12 @@ def _measure_load(
     schedule = plan_load(measurement, workload).schedule
     wanted = workload.calibration if context.request.calibration else "off"
     calibrated = context.calibrations.of(schedule, wanted)
-    with _death_noted(measurement.engine) as check:
+    with _death_noted(measurement.engine) as check_alive:
+
+        def watch() -> None:
+            check_alive()
+            context.check_deadline()
+
         conditions = Conditions(
             folder=folder,
             warm_up=True,
@@ -299,7 +327,7 @@ def _measure_load(
             judged=judged_of(context.recipe, workload.name),
             goodput=goodput_of(workload),
             workers=context.request.workers,
-            watch=check,
+            watch=watch,
             server_hit_share=watched.hit_share,
             proxy=context.request.engines.proxy,
         )

@@ -133,9 +133,12 @@ def _events(reads: Reads) -> Iterator[tuple[float, bytes]]:
     """Split reads into ``data:`` payloads, however the network cut them."""
     rest = b""
     for stamp, data in reads:
-        # Half a line end stays in the rest until its other half comes.
-        *whole, rest = (rest + data).replace(b"\r\n", b"\n").split(b"\n\n")
+        joined = rest + data if rest else data
+        if b"\r" in joined:
+            # Half a line end stays in the rest until its other half comes.
+            joined = joined.replace(b"\r\n", b"\n")
+        *whole, rest = joined.split(b"\n\n")
         for block in whole:
-            for line in block.split(b"\n"):
+            for line in block.split(b"\n") if b"\n" in block else (block,):
                 if line.startswith(b"data:"):
                     yield stamp, line[5:].strip()

@@ -16,7 +16,7 @@ import yaml
 from gauntlet.warehouse.store import open_store
 from integration.processes import MARK, describe, wait_gone
 
-KILLS = 100 if os.environ.get("GAUNTLET_SLOW") == "full" else 4
+KILLS = 100 if os.environ.get("GAUNTLET_SLOW") == "full" else 3
 
 LOAD = {
     "name": "random",
@@ -429,6 +429,20 @@ def test_a_search_finds_the_concurrency_that_keeps_its_limit(tmp_path):
     rows = stored(tmp_path, "SELECT point FROM repetitions FINAL")
     assert len(rows) == len(answer["probes"])
     assert json.loads((tmp_path / "out" / "answer.json").read_text()) == answer
+
+
+def test_a_run_ends_at_its_recipe_s_timeout_and_can_go_on(tmp_path):
+    """What was under way is a failed row, what had not begun is measured by the next one."""
+    engine(tmp_path, timing={**FAST["timing"], "decode_step_ms": 500.0})
+    path = recipe(tmp_path, repetitions=3, timeout_minutes=0.1)
+    done = run(tmp_path, path, timeout=60)
+    assert done.returncode == 4, done.stderr
+    assert "timeout_minutes, 0.1" in done.stderr
+    (first,) = done.objects
+    assert first["reasons"][0].startswith("timeout: ")
+    engine(tmp_path)
+    again = run(tmp_path, path, "--resume")
+    assert [each["status"] for each in again.objects] == ["failed", "valid", "valid"]
 
 
 def test_a_soak_sees_a_leak(tmp_path):

@@ -32,7 +32,7 @@ from gauntlet.harness.telemetry.summary import summarise
 from gauntlet.perf_eval.workloads import Deadlines
 from integration.processes import MARK, describe, marked, wait_gone
 
-KILLS = 100 if os.environ.get("GAUNTLET_SLOW") == "full" else 8
+KILLS = 100 if os.environ.get("GAUNTLET_SLOW") == "full" else 4
 OWNER = Path(__file__).with_name("engine_owner.py")
 
 
