@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
-from gauntlet.harness.engines.process import Engine
+from gauntlet.harness.engines.engine import Engine
 
 from gauntlet.harness.clients.catalog import NAMES, Places, clients_of
 from gauntlet.harness.clients.port import ClientLoad
