@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
-from gauntlet.harness.engines.engine import Engine
 
 from gauntlet.harness.clients.catalog import NAMES, Places, clients_of
 from gauntlet.harness.clients.port import ClientLoad
 from gauntlet.harness.clients.run import run_client
 from gauntlet.harness.clients.tokenizer import write_word_tokenizer
+from gauntlet.harness.engines.engine import Engine
 from gauntlet.harness.engines.simulator import simulator_launch
 from gauntlet.harness.load.known_timing import KnownTiming, NoCompilerError, build_known_timing
 

@@ -13,8 +13,10 @@ from gauntlet.harness.engines.simulator import simulator_launch
 from gauntlet.harness.load.arrivals import Schedule
 from gauntlet.harness.load.client import Target
 from gauntlet.harness.load.metrics import load_metrics
+from gauntlet.harness.load.prompts import plan_requests
 from gauntlet.harness.load.results import request_results
 from gauntlet.harness.load.streams import body_reads, read_stream
+from gauntlet.perf_eval.workloads import Workload
 
 
 def serve(tmp_path, **settings):
@@ -124,3 +126,58 @@ def test_the_known_timing_server_is_measured_as_it_is(shared, tmp_path):
         stamps = read_stream(body_reads(exchange)).stamps
         assert stamps[0] - exchange.sent >= 0.0495
         assert (stamps[-1] - stamps[0]) / 15 >= 0.0095
+
+
+def test_turns_of_a_conversation_follow_each_other_with_time_to_think(tmp_path):
+    workload = Workload.model_validate(
+        {
+            "name": "chat",
+            "arrivals": {"kind": "closed", "concurrency": 3, "stagger_s": 0},
+            "prompts": {
+                "kind": "conversation",
+                "turns": {"min": 3, "max": 3},
+                "turn_tokens": 16,
+                "output_tokens": 4,
+                "think_s": [0.05, 0.1],
+            },
+            "requests": 18,
+        }
+    )
+    requests = plan_requests(workload, model="m", seed=3)
+    with serve(tmp_path) as engine:
+        engine.start()
+        log = load(target(engine), requests, closed(3))
+    assert {result.status for result in request_results(log)} == {"ok"}
+    turns = {(e.request.conversation, e.request.turn): e for e in log.exchanges}
+    for (conversation, turn), exchange in turns.items():
+        if turn:
+            before = turns[conversation, turn - 1]
+            assert exchange.sent - before.ended >= exchange.request.think_s - 0.001
+    open_at = [
+        sum(turns[c, 0].sent <= exchange.sent <= turns[c, 2].ended for c in range(6))
+        for exchange in log.exchanges
+    ]
+    assert max(open_at) <= 3, "concurrency counts conversations, thinking ones too"
+
+
+def test_a_conversation_ends_with_the_turn_that_failed(tmp_path):
+    workload = Workload.model_validate(
+        {
+            "name": "chat",
+            "arrivals": {"kind": "closed", "concurrency": 1},
+            "prompts": {
+                "kind": "conversation",
+                "turns": {"min": 4, "max": 4},
+                "turn_tokens": 8,
+                "output_tokens": 4,
+            },
+            "requests": 4,
+        }
+    )
+    requests = plan_requests(workload, model="m", seed=3)
+    with serve(tmp_path, faults={"reset_mid_stream_every": 3}) as engine:
+        engine.start()
+        log = load(target(engine), requests, closed(1))
+    # The engine counts its readiness request as the first.
+    statuses = [result.status for result in request_results(log)]
+    assert statuses == ["ok", "connection-reset", "not-sent", "not-sent"]
