@@ -21,6 +21,8 @@ from gauntlet.harness.engines.engine import Engine
 from gauntlet.harness.engines.simulator import simulator_launch
 from gauntlet.harness.load.known_timing import KnownTiming, NoCompilerError, build_known_timing
 
+pytestmark = pytest.mark.alone
+
 # Some of them import for half a minute on a busy machine.
 LIMIT_S = 200
 REQUESTS, OUTPUT = 12, 8

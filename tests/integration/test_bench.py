@@ -16,7 +16,10 @@ import yaml
 from gauntlet.warehouse.store import open_store
 from integration.processes import MARK, describe, wait_gone
 
-KILLS = 100 if os.environ.get("GAUNTLET_SLOW") == "full" else 3
+pytestmark = pytest.mark.alone
+
+FULL = os.environ.get("GAUNTLET_SLOW") == "full"
+KILLS = 100 if FULL else 2
 
 LOAD = {
     "name": "random",
@@ -434,10 +437,10 @@ def test_a_search_finds_the_concurrency_that_keeps_its_limit(tmp_path):
 def test_a_run_ends_at_its_recipe_s_timeout_and_can_go_on(tmp_path):
     """What was under way is a failed row, what had not begun is measured by the next one."""
     engine(tmp_path, timing={**FAST["timing"], "decode_step_ms": 500.0})
-    path = recipe(tmp_path, repetitions=3, timeout_minutes=0.1)
+    path = recipe(tmp_path, repetitions=3, timeout_minutes=0.05)
     done = run(tmp_path, path, timeout=60)
     assert done.returncode == 4, done.stderr
-    assert "timeout_minutes, 0.1" in done.stderr
+    assert "timeout_minutes, 0.05" in done.stderr
     (first,) = done.objects
     assert first["reasons"][0].startswith("timeout: ")
     engine(tmp_path)
@@ -445,6 +448,8 @@ def test_a_run_ends_at_its_recipe_s_timeout_and_can_go_on(tmp_path):
     assert [each["status"] for each in again.objects] == ["failed", "valid", "valid"]
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not FULL, reason="fourteen seconds of load; `make check-full` runs it")
 def test_a_soak_sees_a_leak(tmp_path):
     engine(tmp_path, faults={"leak_mb_per_request": 0.5})
     load = {**LOAD, "arrivals": {"kind": "constant", "rate": 40}, "requests": 10}

@@ -9,6 +9,8 @@ from click.testing import CliRunner
 from gauntlet.core.errors import InfrastructureError, UsageError
 from gauntlet.harness.clients.command import clients
 
+pytestmark = pytest.mark.alone
+
 
 @click.group()
 def bench():

@@ -17,6 +17,8 @@ from gauntlet.warehouse.store import open_store
 from integration.demo_runs import RECIPE, Ended, command, demo, settings, spooled
 from integration.processes import MARK, describe, wait_gone
 
+pytestmark = pytest.mark.alone
+
 KILLS = 20 if os.environ.get("GAUNTLET_SLOW") == "full" else 4
 
 
@@ -80,13 +82,6 @@ def test_answers_that_cannot_be_had_are_not_wrong_answers(tmp_path):
     recipe["judge"]["evals"] = [{"task": "gsm8k", "margin_points": 40}]
     path = tmp_path / "gsm8k.yaml"
     path.write_text(yaml.safe_dump(recipe))
-    ended = demo(tmp_path, recipe=path)
-    assert ended.returncode == 0, ended.stderr
-    pairs = ended.query("run_eval_pairs", run_id=ended.run["run_id"])
-    assert len(pairs) == 24
-    assert all(row["baseline_score"] == row["candidate_score"] for row in pairs)
-    assert 0.7 < sum(row["baseline_score"] for row in pairs) / 24 < 1
-
     refusing = settings(tmp_path, "refusing", faults={"http_503_every": 2})
     ended = demo(tmp_path, recipe=path, candidate=refusing)
     assert ended.returncode == 6, ended.stderr

@@ -18,6 +18,8 @@ from gauntlet.harness.load.results import request_results
 from gauntlet.harness.load.streams import body_reads, read_stream
 from gauntlet.perf_eval.workloads import Workload
 
+pytestmark = pytest.mark.alone
+
 
 def serve(tmp_path, **settings):
     config = tmp_path / "engine.yaml"

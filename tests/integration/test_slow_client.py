@@ -16,6 +16,8 @@ from gauntlet.harness.load.known_timing import KnownTiming
 from gauntlet.harness.load.metrics import load_metrics
 from gauntlet.harness.load.results import request_results
 
+pytestmark = pytest.mark.alone
+
 
 class Relay:
     """Carries bytes to a server: behind TLS, or as an HTTP proxy that rewrites the first line."""
