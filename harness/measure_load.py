@@ -34,7 +34,8 @@ class Conditions:
     ``folder`` keeps the raw log; None: it is read and dropped. ``warm_up`` sends the workload's
     warm-up first. ``judged`` are the (metric, statistic) pairs that the client must not distort.
     ``watch`` is called all the while and ends the load by raising. ``server_hit_share`` is asked
-    for the cache hits of the repetition where answers do not tell them.
+    for the cache hits of the repetition where answers do not tell them. ``expected_hits`` is the
+    share that the same texts had when they were new, for prompts whose tokens nobody here counts.
     """
 
     folder: Path | None = None
@@ -45,6 +46,7 @@ class Conditions:
     workers: int | None = None
     watch: Callable[[], object] = lambda: None
     server_hit_share: Callable[[], float | None] = lambda: None
+    expected_hits: float | None = None
     proxy: str | None = None
 
 
@@ -166,12 +168,10 @@ def judge_repetition(
     if status == "failed":
         return status, reasons
     found = {(m.name, m.statistic): m.value for m in metrics if m.window == "full"}
-    hits = found["prefix_cache_hit_share", "total"]
-    if hits is None:
-        hits = under.server_hit_share()
+    ideal = found["ideal_hit_share", "total"]
     against = judge_cache(
-        hits,
-        ideal=found["ideal_hit_share", "total"],
+        hit_share(metrics, under),
+        ideal=under.expected_hits if ideal is None else ideal,
         at_most=workload.hit_rate_at_most,
     )
     against += judge_reads(found["client_lag_ms", "p90"], found["itl_chunk_ms", "p50"])
@@ -182,6 +182,12 @@ def judge_repetition(
         latencies = [(n, s, v) for n, s, v in values if v is not None and n.endswith("_ms")]
         against += client_bound(under.calibration, latencies)
     return ("invalid" if against else status), (*reasons, *against)
+
+
+def hit_share(metrics: Sequence[Metric], under: Conditions) -> float | None:
+    """Share of prompt tokens from the prefix cache: by the answers, else by the server's count."""
+    told = next(m.value for m in metrics if m.name == "prefix_cache_hit_share")
+    return under.server_hit_share() if told is None else told
 
 
 def schedule_of(workload: Workload, planned: Sequence[PlannedRequest], seed: int) -> Schedule:

@@ -87,6 +87,9 @@ def plan_bench(request: BenchRequest) -> BenchPlan:
     if urls.candidate_url is not None and urls.base_url is None:
         msg = "--candidate-url is one side of a comparison; the other is --base-url"
         raise UsageError(msg)
+    if urls.base_url is not None and expansion.recipe.between_repetitions == "restart":
+        msg = "between_repetitions: restart needs a server that is started here, not --base-url"
+        raise UsageError(msg, hint="--set between_repetitions=new_seed, or reset_cache")
     stages = plan_stages(expansion, point=request.point, two_servers=urls.candidate_url is not None)
     plan = BenchPlan(expansion=expansion, stages=stages)
     _check_data(plan)

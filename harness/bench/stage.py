@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ from gauntlet.harness.measure_load import (
     DEFAULT_JUDGED,
     Conditions,
     Loaded,
+    hit_share,
     load_rows,
     plan_load,
     run_repetition,
@@ -72,6 +73,8 @@ class StageContext:
     say: Callable[[str], object]
     history: Callable[[str], Sequence[float]]
     deadline_s: float
+    # Cache hits of texts when they were new to their engine, by engine and point.
+    first_hits: dict[tuple[str, ...], float] = field(default_factory=dict)
 
     def check_deadline(self) -> None:
         """Raise RunDeadlineError once the run has taken longer than its recipe allows."""
@@ -320,6 +323,7 @@ def _measure_load(
             check_alive()
             context.check_deadline()
 
+        seen = (measurement.point, measurement.slot.side, workload.name)
         conditions = Conditions(
             folder=folder,
             warm_up=True,
@@ -329,13 +333,18 @@ def _measure_load(
             workers=context.request.workers,
             watch=watch,
             server_hit_share=watched.hit_share,
+            expected_hits=context.first_hits.get(seen),
             proxy=context.request.engines.proxy,
         )
         loaded = run_repetition(measurement, workload, conditions)
+    hits = hit_share(loaded.metrics, conditions)
+    if hits is not None:
+        context.first_hits.setdefault(seen, hits)
     loaded = replace(loaded, metrics=[*loaded.metrics, *normalised(context.recipe, loaded.metrics)])
     take(loaded)
     measured = load_rows(measurement, workload, loaded)
-    return replace(measured, repetition=_with_calibration(measured.repetition, calibrated))
+    repetition = _with_calibration(measured.repetition, calibrated)
+    return replace(measured, repetition=_with_reset(repetition))
 
 
 def normalised(recipe: Recipe, metrics: Sequence[Metric]) -> list[Metric]:
@@ -378,6 +387,16 @@ def _with_calibration(repetition: RepetitionRow, calibrated: Calibrated) -> Repe
         name = f"calibration.{reading.metric}.{reading.statistic}"
         settings[name] = f"{reading.error_percent:+.2f} %"
     return repetition.model_copy(update=update)
+
+
+def _with_reset(repetition: RepetitionRow) -> RepetitionRow:
+    """A cache that was to be empty and perhaps was not makes a repetition invalid."""
+    how = repetition.settings["between_repetitions"]
+    if how != "not-confirmed" or repetition.status != "valid":
+        return repetition
+    reason = "warm-cache: the server did not confirm that its prefix cache was reset"
+    reasons = (*repetition.reasons, reason)
+    return repetition.model_copy(update={"status": "invalid", "reasons": reasons})
 
 
 def goodput_of(workload: Workload) -> Goodput | None:

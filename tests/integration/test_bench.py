@@ -230,6 +230,21 @@ def test_a_cache_that_an_earlier_run_filled_makes_a_repetition_invalid(tmp_path)
     assert warm.objects[0]["metrics"]["prefix_cache_hit_share"]["total"] > 0.4
 
 
+def test_texts_that_were_sent_before_are_not_measured_again(tmp_path):
+    """Nobody here can count their tokens, so the first time says how much of them may be cached."""
+    prompts = {"kind": "questions", "format": "gsm8k", "source": {"generate": 30, "seed": 4}}
+    load = {**LOAD, "prompts": {**prompts, "output_tokens": 8}, "requests": 24}
+    path = recipe(tmp_path, load, repetitions=2)
+    replayed = run(tmp_path, path)
+    assert [each["status"] for each in replayed.objects] == ["valid", "invalid"], replayed.stderr
+    assert "warm-cache: " in replayed.objects[1]["reasons"][0]
+    reset = run(tmp_path, path, "--set", "between_repetitions=reset_cache", out="reset")
+    assert [each["status"] for each in reset.objects] == ["valid", "valid"], reset.stderr
+    engine(tmp_path, dev_mode=False)
+    silent = run(tmp_path, path, "--set", "between_repetitions=reset_cache", out="silent")
+    assert "did not confirm" in silent.objects[0]["reasons"][0]
+
+
 def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path):
     path = recipe(tmp_path, repetitions=4)
     process = subprocess.Popen(
@@ -350,6 +365,10 @@ def test_without_a_compiler_a_required_calibration_is_missing_not_passed(tmp_pat
             id="point",
         ),
         pytest.param(["run", "smoke", "--resume"], 2, "needs --out", id="resume-nothing"),
+        pytest.param(
+            ["run", "smoke", "--base-url", "http://x", "--set", "between_repetitions=restart"],
+            2, "restart needs a server that is started here", id="restart-a-url",
+        ),
         pytest.param(
             ["run", "smoke", "--candidate-url", "http://x"], 2, "the other is --base-url",
             id="one-side",
