@@ -31,6 +31,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -152,9 +153,14 @@ def _prctl(option: int, value: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
-def _die_with_parent() -> None:
-    """In the child: be killed where this supervisor itself is killed."""
+def _die_with_parent(parent: int) -> None:
+    """In the child: be killed where the supervisor ``parent`` itself is killed.
+
+    It may have been killed already, before the kernel was asked to tell.
+    """
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _children() -> list[int]:
@@ -309,7 +315,7 @@ def main(arguments: list[str]) -> int:
             stdout=None if log is None else subprocess.PIPE,
             stderr=None if log is None else subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread so far
+            preexec_fn=partial(_die_with_parent, os.getpid()),  # noqa: PLW1509 - this process has one thread so far
         )
     except OSError as error:
         sys.stderr.write(f"cannot start {command[0]}: {error.strerror}\n")
