@@ -48,7 +48,11 @@ def plan_requests(
     elif isinstance(prompts, SharedPrefixPrompts):
         planned = list(_shared_prefix(prompts, ask, count or 0, seed, label))
     else:
-        planned = list(_texts(prompts, ask, seed, warmup=warmup, count=count))
+        try:
+            planned = list(_texts(prompts, ask, seed, warmup=warmup, count=count))
+        except ValueError as error:
+            key = f"workloads.{workload.name}.endpoint"
+            raise ConfigError([Problem(file="recipe", key=key, message=str(error))]) from error
     if count is None or len(planned) == count:
         return planned
     if len(planned) < count and not warmup:

@@ -267,9 +267,11 @@ class Worker:
         connection.reads = 0
         if connection.streaming is streaming:
             return
-        old, new = (self._stream, self._urgent)[:: -1 if streaming else 1]
-        old.unregister(connection.fd)
-        new.register(connection.fd, _EDGE)
+        before, after = self._stream, self._urgent
+        if streaming:
+            before, after = after, before
+        before.unregister(connection.fd)
+        after.register(connection.fd, _EDGE)
         connection.streaming = streaming
 
     def _drop(self, connection: _Connection) -> None:

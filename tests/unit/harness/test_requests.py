@@ -219,6 +219,14 @@ def test_questions_of_an_accuracy_set_are_load(form):
     assert texts != [json.loads(r.body)["prompt"] for r in plan(made, seed=2)]
 
 
+def test_a_file_of_token_ids_for_the_chat_endpoint_is_a_mistake_in_the_recipe(tmp_path):
+    path = tmp_path / "ids.jsonl"
+    path.write_text('{"prompt_token_ids": [5, 6]}\n')
+    chat = workload({"kind": "jsonl", "file": str(path)}, requests=None, endpoint="chat")
+    with pytest.raises(ConfigError, match=r"workloads.w.endpoint: .*text, not token ids"):
+        plan(chat)
+
+
 def test_token_ids_do_not_go_to_the_chat_endpoint():
     with pytest.raises(ValueError, match="takes text, not token ids"):
         Ask(model="m", chat=True).body([1, 2], 3, exact=True)
