@@ -1,11 +1,11 @@
 """Compare the two sides of a run: read its rows, decide, and record the verdicts."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
 
 from gauntlet.analyzer.findings import find_all
-from gauntlet.analyzer.verdicts import Verdict, decide
+from gauntlet.analyzer.verdict import Verdict
+from gauntlet.analyzer.verdicts import decide
 from gauntlet.core.errors import UsageError
 from gauntlet.perf_eval.recipe import Recipe
 from gauntlet.warehouse.rows.measurement import DecisionRow
@@ -59,7 +59,7 @@ def verdict_rows(run_id: str, verdicts: Sequence[Verdict], at: datetime) -> tupl
             verdict.subject,
             verdict.outcome,
             reason=verdict.reason,
-            evidence=asdict(verdict),
+            evidence=verdict.plain(),
             at=at,
             blocking=verdict.blocking,
         )

@@ -3,7 +3,7 @@
 With the margin m, the effect counted towards "worse" and one error budget for the whole recipe:
 worse where the effect is at least m and surely above 0 (Holm over all objectives and looks);
 same where it is surely below m; better where, beyond that, it is at most -m and surely below 0;
-else inconclusive, which asks for more repetitions. docs/explanation/significance.md has the why.
+else inconclusive, which asks for more repetitions. docs/significance.md has the why.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gauntlet.analyzer.stats import Estimate, holm
-
-Outcome = Literal["better", "same", "worse", "inconclusive", "config-changed", "invalid", "missing"]
+from gauntlet.analyzer.verdict import Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,26 +35,6 @@ class Finding:
     why_unusable: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The decision on one objective; numbers as in Finding, ``change`` as people read it."""
-
-    subject: str
-    outcome: Outcome
-    blocking: bool
-    reason: str
-    margin: float
-    unit: str
-    change: float | None = None
-    change_lower: float | None = None
-    change_upper: float | None = None
-    adjusted_p: float | None = None
-    n: int = 0
-    baseline: float | None = None
-    candidate: float | None = None
-    value_unit: str = ""
-
-
 def decide(findings: Sequence[Finding], *, false_alarm_rate: float, looks: int) -> list[Verdict]:
     """Decide every objective; the false alarm rate holds for all of them and all looks together."""
     alpha = false_alarm_rate / looks
@@ -76,6 +55,7 @@ def _decide_one(finding: Finding, adjusted_p: float | None, alpha: float) -> Ver
         baseline=finding.baseline,
         candidate=finding.candidate,
         value_unit=finding.value_unit,
+        higher_is_better=finding.higher_is_better,
     )
     estimate = finding.estimate
     if estimate is None:
@@ -88,9 +68,9 @@ def _decide_one(finding: Finding, adjusted_p: float | None, alpha: float) -> Ver
     verdict = replace(
         blank,
         outcome=outcome,
-        change=sign * estimate.effect + 0.0,  # no minus before zero
-        change_lower=low,
-        change_upper=high,
+        effect=sign * estimate.effect + 0.0,  # no minus before zero
+        lower=low,
+        upper=high,
         adjusted_p=p_value,
         n=estimate.n,
     )
@@ -107,9 +87,9 @@ def _outcome(estimate: Estimate, margin: float, p_value: float, alpha: float) ->
 
 
 def _reason(verdict: Verdict, alpha: float) -> str:
-    change, low, high = verdict.change, verdict.change_lower, verdict.change_upper
+    effect, low, high = verdict.effect, verdict.lower, verdict.upper
     digits = 2 if verdict.unit == "points" else 1
-    measured = f"{change:+.{digits}f} {verdict.unit} [{low:+.{digits}f}, {high:+.{digits}f}]"
+    measured = f"{effect:+.{digits}f} {verdict.unit} [{low:+.{digits}f}, {high:+.{digits}f}]"
     limit = f"{verdict.margin:g} {verdict.unit}"
     match verdict.outcome:
         case "worse":
@@ -126,18 +106,3 @@ def _p_text(p_value: float | None) -> str:
     if p_value is None:
         return "unknown"
     return "< 0.0001" if p_value < 0.0001 else f"= {p_value:.4f}"
-
-
-_METRIC_LABELS = {
-    "ttft_ms": "TTFT",
-    "tpot_ms": "TPOT",
-    "e2e_ms": "E2EL",
-    "output_tokens_per_s": "tokens/s",
-}
-
-
-def objective_label(subject: str) -> str:
-    """A subject as people read it: ``load/random/tpot_ms/p50`` is ``random TPOT p50``."""
-    kind, _, rest = subject.partition("/")
-    parts = [_METRIC_LABELS.get(part, part) for part in rest.split("/") if part != "total"]
-    return " ".join([*parts, "requests"] if kind == "requests" else parts)

@@ -65,12 +65,12 @@ def run_once(candidate: str, seed: int, folder: Path) -> Outcome:
         seed=seed,
         seconds=seconds,
         release=result["outcome"],
-        worse=tuple(v["subject"] for v in blocking if v["outcome"] == "worse"),
-        open=tuple(v["subject"] for v in blocking if v["outcome"] == "inconclusive"),
+        worse=tuple(v["subject"] for v in blocking if v["verdict"] == "worse"),
+        open=tuple(v["subject"] for v in blocking if v["verdict"] == "inconclusive"),
         changes={
-            verdict["subject"]: verdict["change"]
+            verdict["subject"]: verdict["effect"]
             for verdict in result["verdicts"]
-            if verdict["change"] is not None
+            if verdict["effect"] is not None
         },
     )
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from gauntlet import __version__
 from gauntlet.analyzer.compare import judge_rows, verdict_rows, worth_more
-from gauntlet.analyzer.verdicts import Verdict
+from gauntlet.analyzer.verdict import Verdict
 from gauntlet.core.clock import Stopwatch, utc_now
 from gauntlet.core.errors import GauntletError
 from gauntlet.core.ids import digest
@@ -44,7 +44,10 @@ class DemoResult:
 
     def to_json(self) -> str:
         """The whole result as one JSON object."""
-        record = asdict(self) | {"outcome": self.qualification.outcome}
+        record = asdict(self) | {
+            "outcome": self.qualification.outcome,
+            "verdicts": [verdict.plain() for verdict in self.verdicts],
+        }
         return json.dumps(record, indent=2, sort_keys=True)
 
 

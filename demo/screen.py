@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from gauntlet.analyzer.verdicts import Verdict, objective_label
+from gauntlet.analyzer.verdict import Verdict, objective_label
 from gauntlet.core import log
 from gauntlet.core.clock import Stopwatch
 from gauntlet.release.gates import Qualification
@@ -94,7 +94,7 @@ class Screen:
             table.add_row(*_cells(verdict))
         self._console.print(table)
         for verdict in verdicts:
-            if verdict.change is None:
+            if verdict.effect is None:
                 self.detail(f"{verdict.subject}: {verdict.reason}")
 
     def gates(self, qualification: Qualification) -> None:
@@ -128,9 +128,9 @@ def _cells(verdict: Verdict) -> tuple[str, ...]:
     colour = _COLOURS.get(verdict.outcome, "yellow") if verdict.blocking else "dim"
     unit = "%" if verdict.unit == "%" else "pp"
     change = interval = ""
-    if verdict.change is not None:
-        change = f"{_signed(verdict.change)} {unit}"
-        interval = f"[{_signed(verdict.change_lower)}, {_signed(verdict.change_upper)}]"
+    if verdict.effect is not None:
+        change = f"{_signed(verdict.effect)} {unit}"
+        interval = f"[{_signed(verdict.lower)}, {_signed(verdict.upper)}]"
     label = objective_label(verdict.subject)
     return (
         label if verdict.blocking else f"[dim]{label}[/]",

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from gauntlet.analyzer.verdicts import objective_label
+from gauntlet.analyzer.verdict import objective_label
 from gauntlet.core.errors import GauntletError
 from gauntlet.hud import charts
 from gauntlet.hud.data import RunPage, by_severity, changed_answers, load_run, load_runs
@@ -125,13 +125,13 @@ def _unit(row: dict[str, Any]) -> str:
 
 
 def _change(row: dict[str, Any]) -> str:
-    return "-" if pd.isna(row["change"]) else f"{row['change'] + 0.0:+.1f} {_unit(row)}"
+    return "-" if pd.isna(row["effect"]) else f"{row['effect'] + 0.0:+.1f} {_unit(row)}"
 
 
 def _interval(row: dict[str, Any]) -> str:
-    if pd.isna(row["change"]):
+    if pd.isna(row["effect"]):
         return "-"
-    return f"[{row['change_lower']:+.1f}, {row['change_upper']:+.1f}]"
+    return f"[{row['lower']:+.1f}, {row['upper']:+.1f}]"
 
 
 def _with_unit(table: pd.DataFrame, column: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import cast
 import altair as alt
 import pandas as pd
 
-from gauntlet.analyzer.verdicts import objective_label
+from gauntlet.analyzer.verdict import objective_label
 
 # Distinguishable with the common colour blindnesses, and on white.
 SIDE_COLOURS = {"baseline": "#4c78a8", "candidate": "#e45756"}
@@ -36,23 +36,24 @@ def _outcome_colour() -> alt.Color:
 def effects(verdicts: pd.DataFrame) -> alt.LayerChart:
     """Loss of every objective in units of its margin, with its interval; 1 is the margin.
 
-    Needs the columns subject, outcome, change, change_lower, change_upper, margin, unit, reason.
+    Needs the columns subject, outcome, effect, lower, upper, higher_is_better, margin,
+    unit, reason.
     """
-    shown = verdicts.dropna(subset=["change"]).copy()
+    shown = verdicts.dropna(subset=["effect"]).copy()
     shown["objective"] = shown["subject"].map(objective_label)
-    sign = shown["subject"].map(_higher_is_better).map({True: -1.0, False: 1.0})
-    for name in ("change", "change_lower", "change_upper"):
+    sign = shown["higher_is_better"].map({True: -1.0, False: 1.0})
+    for name in ("effect", "lower", "upper"):
         shown[f"{name}_in_margins"] = sign * shown[name] / shown["margin"]
     order = list(shown["objective"])
     objective = alt.Y("objective:N", sort=order, title=None, axis=alt.Axis(labelLimit=190))
-    axis = alt.X("change_lower_in_margins:Q", title="loss in margins (below 0: a gain)")
+    axis = alt.X("lower_in_margins:Q", title="loss in margins (below 0: a gain)")
     tooltip = ["objective", "outcome", "reason"]
     interval = (
         alt.Chart(shown)
         .mark_rule(strokeWidth=3)
         .encode(
             x=axis,
-            x2="change_upper_in_margins:Q",
+            x2="upper_in_margins:Q",
             y=objective,
             color=_outcome_colour(),
             tooltip=tooltip,
@@ -61,7 +62,7 @@ def effects(verdicts: pd.DataFrame) -> alt.LayerChart:
     point = (
         alt.Chart(shown)
         .mark_circle(size=90, opacity=1)
-        .encode(x="change_in_margins:Q", y=objective, color=_outcome_colour(), tooltip=tooltip)
+        .encode(x="effect_in_margins:Q", y=objective, color=_outcome_colour(), tooltip=tooltip)
     )
     marks = pd.DataFrame({"x": [0.0, 1.0], "what": ["no change", "margin"]})
     rules = (
@@ -129,7 +130,3 @@ def distribution(requests: pd.DataFrame, workload: str, metric: str) -> alt.Char
         )
     )
     return cast("alt.Chart", chart)
-
-
-def _higher_is_better(subject: str) -> bool:
-    return subject.startswith("eval/") or "per_s" in subject

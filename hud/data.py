@@ -56,9 +56,14 @@ def load_run(location: str, run: dict[str, Any]) -> RunPage:
 def verdict_frame(decisions: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """Verdict rows with the numbers of their evidence as columns."""
     verdicts = [row for row in decisions if row["kind"] == "verdict"]
-    return _frame(
-        [{**json.loads(row["evidence"]), "decided_at": row["decided_at"]} for row in verdicts]
-    )
+    return _frame([_with_evidence(row) for row in verdicts])
+
+
+def _with_evidence(row: dict[str, Any]) -> dict[str, Any]:
+    evidence = json.loads(row["evidence"])
+    lower, upper = evidence.pop("interval") or (None, None)
+    known = {"outcome": row["outcome"], "decided_at": row["decided_at"]}
+    return {**evidence, **known, "lower": lower, "upper": upper}
 
 
 def by_severity(verdicts: pd.DataFrame) -> pd.DataFrame:

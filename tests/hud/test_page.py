@@ -31,14 +31,14 @@ SIDES = ("baseline", "candidate")
 def verdict(run_id, subject, outcome, change, margin=4.0, unit="%"):
     evidence = {
         "subject": subject,
-        "outcome": outcome,
+        "verdict": outcome,
         "blocking": True,
         "reason": f"{change:+.1f} {unit}",
         "margin": margin,
         "unit": unit,
-        "change": change,
-        "change_lower": change - 1,
-        "change_upper": change + 1,
+        "effect": change,
+        "interval": [change - 1, change + 1],
+        "higher_is_better": unit == "points",
         "baseline": 10.0,
         "candidate": 10.8,
         "value_unit": "ms",
@@ -185,9 +185,10 @@ def test_effects_are_drawn_in_margins_and_towards_loss():
         {
             "subject": ["load/w/tpot_ms/p50", "load/w/output_tokens_per_s/total"],
             "outcome": ["worse", "worse"],
-            "change": [8.0, -8.0],
-            "change_lower": [7.0, -9.0],
-            "change_upper": [9.0, -7.0],
+            "effect": [8.0, -8.0],
+            "lower": [7.0, -9.0],
+            "upper": [9.0, -7.0],
+            "higher_is_better": [False, True],
             "margin": [4.0, 4.0],
             "unit": ["%", "%"],
             "reason": ["r", "r"],
@@ -195,7 +196,7 @@ def test_effects_are_drawn_in_margins_and_towards_loss():
     )
     data = charts.effects(frame).to_dict()["datasets"]
     rows = next(rows for rows in data.values() if "objective" in rows[0])
-    assert [row["change_in_margins"] for row in rows] == [2.0, 2.0]
+    assert [row["effect_in_margins"] for row in rows] == [2.0, 2.0]
 
 
 @pytest.fixture

@@ -108,8 +108,8 @@ def test_the_direction_of_the_metric_counts(direction, worse_change):
     assert found.estimate.effect == pytest.approx(8.0, abs=0.05)
     (verdict,) = decide([found], false_alarm_rate=0.05, looks=1)
     assert verdict.outcome == "worse"
-    assert verdict.change == pytest.approx(100 * worse_change, abs=0.05)
-    assert verdict.change_lower < verdict.change < verdict.change_upper
+    assert verdict.effect == pytest.approx(100 * worse_change, abs=0.05)
+    assert verdict.lower < verdict.effect < verdict.upper
 
 
 def test_another_configuration_is_never_compared():
@@ -153,7 +153,7 @@ def eval_verdict(rows):
 def test_accuracy_verdicts(losses, gains, outcome):
     verdict = eval_verdict(eval_rows(losses, gains, 400))
     assert verdict.outcome == outcome
-    assert verdict.change == pytest.approx(100 * (gains - losses) / 400)
+    assert verdict.effect == pytest.approx(100 * (gains - losses) / 400)
 
 
 def test_unanswered_questions_are_left_out_not_counted_wrong():

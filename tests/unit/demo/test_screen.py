@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from gauntlet.analyzer.verdicts import Verdict, objective_label
+from gauntlet.analyzer.verdict import Verdict, objective_label
 from gauntlet.demo.screen import Screen
 from gauntlet.release.gates import GateResult, Qualification
 
@@ -20,9 +20,9 @@ def verdict(subject, change, low, high, outcome="same", unit="%", blocking=True)
         reason="why",
         margin=4.0,
         unit=unit,
-        change=change,
-        change_lower=low,
-        change_upper=high,
+        effect=change,
+        lower=low,
+        upper=high,
         baseline=1234.5,
         candidate=10.0,
         value_unit="tokens/s",

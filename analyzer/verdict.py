@@ -1,0 +1,98 @@
+"""The verdict: one claim with its numbers, its method and its reason."""
+
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+Outcome = Literal["better", "same", "worse", "inconclusive", "config-changed", "invalid", "missing"]
+Unit = Literal["%", "points"]
+
+
+class PlainVerdict(TypedDict):
+    """A verdict as JSON; ``interval`` is [lower, upper], None where nothing was estimated."""
+
+    subject: str
+    verdict: Outcome
+    blocking: bool
+    reason: str
+    effect: float | None
+    interval: tuple[float, float] | None
+    unit: Unit
+    margin: float
+    n: int
+    method: str
+    adjusted_p: float | None
+    detectable: float | None
+    baseline: float | None
+    candidate: float | None
+    value_unit: str
+    higher_is_better: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The decision on one objective.
+
+    ``effect`` with ``lower`` and ``upper`` is the change as people read it: candidate against
+    baseline, in ``unit``, positive where the value rose. ``margin`` and ``detectable`` (the loss
+    that these data would have called worse in nine of ten cases) are sizes, in ``unit``.
+    ``baseline`` and ``candidate`` are typical values in ``value_unit``; ``n`` counts what was
+    compared (pairs, questions, requests) and ``method`` says how.
+    """
+
+    subject: str
+    outcome: Outcome
+    blocking: bool
+    reason: str
+    margin: float
+    unit: Unit
+    effect: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    adjusted_p: float | None = None
+    detectable: float | None = None
+    n: int = 0
+    method: str = ""
+    baseline: float | None = None
+    candidate: float | None = None
+    value_unit: str = ""
+    higher_is_better: bool = False
+
+    def plain(self) -> PlainVerdict:
+        """As JSON: what ``--json`` prints and what a decision keeps as its evidence."""
+        interval = None
+        if self.lower is not None and self.upper is not None:
+            interval = (self.lower, self.upper)
+        return PlainVerdict(
+            subject=self.subject,
+            verdict=self.outcome,
+            blocking=self.blocking,
+            reason=self.reason,
+            effect=self.effect,
+            interval=interval,
+            unit=self.unit,
+            margin=self.margin,
+            n=self.n,
+            method=self.method,
+            adjusted_p=self.adjusted_p,
+            detectable=self.detectable,
+            baseline=self.baseline,
+            candidate=self.candidate,
+            value_unit=self.value_unit,
+            higher_is_better=self.higher_is_better,
+        )
+
+
+_METRIC_LABELS = {
+    "ttft_ms": "TTFT",
+    "tpot_ms": "TPOT",
+    "itl_ms": "ITL",
+    "e2e_ms": "E2EL",
+    "output_tokens_per_s": "tokens/s",
+}
+
+
+def objective_label(subject: str) -> str:
+    """A subject as people read it: ``load/random/tpot_ms/p50`` is ``random TPOT p50``."""
+    kind, _, rest = subject.partition("/")
+    parts = [_METRIC_LABELS.get(part, part) for part in rest.split("/") if part != "total"]
+    return " ".join([*parts, "requests"] if kind == "requests" else parts)

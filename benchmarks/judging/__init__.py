@@ -1,0 +1,1 @@
+"""Parts of ``benchmarks/judge.py``: each gives figures beside what is wanted of them."""
