@@ -10,6 +10,11 @@ _COMMANDS = {
         "compare",
         "Judge a candidate against a baseline.",
     ),
+    "frontier": (
+        "gauntlet.analyzer.frontier_command",
+        "frontier",
+        "Compare two sweeps as frontiers.",
+    ),
 }
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from gauntlet.warehouse.conditions import CACHE_MARGIN
 from gauntlet.warehouse.rows.measurement import RepetitionStatus
 
 _CLASSES_SHOWN = 3
@@ -26,10 +27,6 @@ def judge_failures(
     if len(failures) == total:
         return "failed", reason
     return ("invalid" if len(failures) > most_share * total else "valid"), reason
-
-
-# Whole blocks that two prompts share by chance, and counters read a moment apart.
-CACHE_MARGIN = 0.05
 
 
 def judge_cache(

@@ -11,12 +11,8 @@ from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
 
-from gauntlet.harness.telemetry.gpu.accelerator import (
-    HARMLESS_BITS,
-    is_throttled,
-    throttle_reasons,
-)
 from gauntlet.harness.telemetry.samples import Sample
+from gauntlet.warehouse.conditions import HARMLESS_BITS, is_throttled, throttle_reasons
 
 _S_PER_HOUR = 3600.0
 _ACCEPTED_AT = "spec_accepted_at_"

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from gauntlet.warehouse.results.aiperf import is_aiperf, read_aiperf
-from gauntlet.warehouse.results.bench_report import BenchReport, Observed, Reader, Value
+from gauntlet.warehouse.results.bench_report import BenchReport, Observed, Reader, TurnMark, Value
 from gauntlet.warehouse.results.guidellm import is_guidellm, read_guidellm
 from gauntlet.warehouse.results.identity import UnreadableResultError
 
@@ -70,6 +70,7 @@ def _read_vllm(data: Mapping[str, Any], zone: tzinfo) -> BenchReport:
     failed = reader.count("failed")
     if failed is None:
         failed = max(0, (asked or completed) - completed)
+    turn = _turn(reader)
     rust = "steady_state" in data or "input_throughput" in data
     return BenchReport(
         client=("vllm-rs-bench" if rust else "vllm-bench") if in_ms else "inferencex",
@@ -87,7 +88,17 @@ def _read_vllm(data: Mapping[str, Any], zone: tzinfo) -> BenchReport:
         requests=tuple(_vllm_requests(data)),
         settings={key: str(data[key]) for key in _VLLM_SETTINGS if data.get(key) not in (None, "")},
         problems=tuple(reader.problems),
+        turn=turn,
     )
+
+
+def _turn(reader: Reader) -> TurnMark | None:
+    """Keys that vLLM does not write, but who alternates two servers may add."""
+    variant = str(reader.data.get("variant") or "")
+    block, order = reader.count("block"), reader.count("order")
+    if not variant or block is None or order is None:
+        return None
+    return TurnMark(variant=variant, block=block, order=order)
 
 
 def _spread(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,8 +38,9 @@ def _counts(report: BenchReport) -> Iterator[str]:
     total = report.completed + report.failed
     if report.asked is not None and total != report.asked:
         yield f"completed + failed: {total}, but {report.asked} requests were asked for"
-    if report.failed > _MOST_FAILED_SHARE * total:
-        yield f"failed: {report.failed} of {total} requests failed"
+    failed = report.failed + report.silent
+    if failed > _MOST_FAILED_SHARE * total:
+        yield f"failed: {failed} of {total} requests failed"
     if report.duration_s is not None and not (
         math.isfinite(report.duration_s) and report.duration_s > 0
     ):

@@ -48,6 +48,18 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnMark:
+    """Which turn of which block a file is of, where whoever measured it wrote that into it.
+
+    ``variant`` names the server, ``order`` counts the turns of a block from 0.
+    """
+
+    variant: str
+    block: int
+    order: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchReport:
     """A result file in plain words. ``problems`` are fields that could not be read at all."""
 
@@ -66,6 +78,12 @@ class BenchReport:
     requests: tuple[Observed, ...]
     settings: Mapping[str, str]
     problems: tuple[str, ...]
+    turn: TurnMark | None = None
+
+    @property
+    def silent(self) -> int:
+        """Requests that the program counts as completed although no token came back."""
+        return max(0, sum(bool(each.error) for each in self.requests) - self.failed)
 
 
 class Reader:

@@ -3,6 +3,7 @@
 import hashlib
 import statistics
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
 from gauntlet.warehouse.batch import Batch, content_id
@@ -15,6 +16,16 @@ from gauntlet.warehouse.rows.measurement import MetricRow, RepetitionRow, Reques
 _SOURCE = "bench"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchRows:
+    """One result file as rows; without metrics and requests where there are reasons against it."""
+
+    report: BenchReport
+    repetition: RepetitionRow
+    metrics: tuple[MetricRow, ...]
+    requests: tuple[RequestRow, ...]
+
+
 def bench_batch(
     data: bytes, *, file: str, identity: Identity, zone: tzinfo, now: datetime
 ) -> tuple[Batch, RepetitionRow]:
@@ -23,6 +34,18 @@ def bench_batch(
     A report that contradicts itself becomes a repetition with reasons and without metrics, so
     that it is neither drawn nor compared, and not forgotten. Raises UnreadableResultError.
     """
+    rows = bench_rows(data, file=file, identity=identity, zone=zone, now=now)
+    row = rows.repetition
+    # Under another identity the same file is another repetition of another series.
+    batch_id = content_id(_SOURCE, data, timeless(row))
+    together = [*rows.metrics, *rows.requests, row]
+    return Batch.of(batch_id, together, source=_SOURCE, created_at=now), row
+
+
+def bench_rows(
+    data: bytes, *, file: str, identity: Identity, zone: tzinfo, now: datetime
+) -> BenchRows:
+    """Read a result file into rows and store nothing. Raises UnreadableResultError."""
     report = read_bench(data.decode("utf-8", errors="replace"), file=file, zone=zone)
     reasons = contradictions(report, now)
     content = hashlib.sha256(data).hexdigest()
@@ -31,34 +54,39 @@ def bench_batch(
         started = now
     # "date" is when the program ended and wrote; nobody writes when it began.
     duration = timedelta(seconds=report.duration_s or 0) if not reasons else timedelta()
-    point = f"concurrency={report.concurrency}" if report.concurrency else _rate_point(report)
     found = Found(
         source=_SOURCE,
         content=content,
         file=file,
         kind="load",
         workload=report.client,
-        point=point,
+        point=_point(report),
         model=report.model,
         client=report.client,
         client_version=report.client_version,
         started_at=started - duration,
         ended_at=started,
-        completed=report.completed,
-        failed=report.failed,
+        completed=report.completed - report.silent,
+        failed=report.failed + report.silent,
         reasons=reasons,
         settings=report.settings,
     )
     row = repetition_of(found, identity)
-    rows = [*_metric_rows(report, row), *_request_rows(report, row)] if not reasons else []
-    # Under another identity the same file is another repetition of another series.
-    batch_id = content_id(_SOURCE, data, timeless(row))
-    return Batch.of(batch_id, [*rows, row], source=_SOURCE, created_at=now), row
+    return BenchRows(
+        report=report,
+        repetition=row,
+        metrics=() if reasons else tuple(_metric_rows(report, row)),
+        requests=() if reasons else tuple(_request_rows(report, row)),
+    )
 
 
-def _rate_point(report: BenchReport) -> str:
+def _point(report: BenchReport) -> str:
+    """What a sweep varies: the rate where there is one, and the limit of requests in flight."""
     rate = report.settings.get("request_rate") or report.settings.get("requested_rate")
-    return f"request_rate={rate}" if rate else ""
+    if not report.concurrency:
+        return f"request_rate={rate}" if rate else ""
+    limit = f"concurrency={report.concurrency}"
+    return limit if rate in (None, "inf") else f"request_rate={rate},{limit}"
 
 
 def _metric_rows(report: BenchReport, row: RepetitionRow) -> Iterator[MetricRow]:

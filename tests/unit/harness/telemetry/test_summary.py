@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gauntlet.harness.telemetry.gpu.accelerator import is_throttled, throttle_reasons
 from gauntlet.harness.telemetry.gpu.nvidia_smi import read_table
 from gauntlet.harness.telemetry.rows import telemetry_rows
 from gauntlet.harness.telemetry.samples import Sample
 from gauntlet.harness.telemetry.summary import summarise
 from gauntlet.harness.validity import judge_cache
+from gauntlet.warehouse.conditions import is_throttled, throttle_reasons
 
 
 def engine(at, device="0", **values):

@@ -117,23 +117,37 @@ def test_a_result_that_contradicts_itself_is_kept_without_numbers():
     assert rows_of(batch, "repetitions")[0]["reasons"] == list(row.reasons)
 
 
+ONE_SILENT = {
+    "ttfts": [0.05, 0.0],
+    "itls": [[0.01] * 99, []],
+    "start_times": [10.0, 11.0],
+    "errors": ["", ""],
+    "input_lens": [1000, 1000],
+    "output_lens": [100, 0],
+}
+
+
 def test_a_request_without_a_token_failed_and_the_rest_goes_on():
-    detailed = {
-        "ttfts": [0.05, 0.0],
-        "itls": [[0.01] * 99, []],
-        "start_times": [10.0, 11.0],
-        "errors": ["", ""],
-        "input_lens": [1000, 1000],
-        "output_lens": [100, 0],
-    }
-    batch, row = ingested(**detailed)
-    assert row.status == "valid"
+    five_times = {"num_prompts": 40, "completed": 40, "duration": 20.0}
+    tokens = {"total_input_tokens": 40_000, "total_output_tokens": 4_000}
+    batch, row = ingested(**ONE_SILENT, **five_times, **tokens)
+    assert (row.status, row.completed, row.failed) == ("valid", 39, 1)
     first, second = rows_of(batch, "requests")
     assert (first["status"], first["ttft_ms"], first["sent_ms"]) == ("ok", 50.0, 0.0)
     assert first["tpot_ms"] == pytest.approx(10.0)
     assert (first["itl_p50_ms"], first["itl_max_ms"]) == (10.0, 10.0)
     assert (second["status"], second["error"]) == ("failed", "no token came back")
     assert (second["ttft_ms"], second["e2e_ms"], second["sent_ms"]) == (None, None, 1000.0)
+
+
+def test_requests_without_a_token_count_among_the_failed_ones():
+    _, row = ingested(**ONE_SILENT)
+    assert (row.status, row.reasons) == ("invalid", ("failed: 1 of 8 requests failed",))
+
+
+def test_a_sweep_of_rates_under_one_limit_has_a_point_each():
+    points = [ingested(request_rate=rate)[1].point for rate in ("inf", 2.5)]
+    assert points == ["concurrency=2", "request_rate=2.5,concurrency=2"]
 
 
 def test_the_client_s_zone_does_not_move_the_instant():
