@@ -1,0 +1,70 @@
+"""Values as scores that no single point can dominate."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtri
+
+from gauntlet.analyzer.changepoints.scan import Array
+
+# Where a deviation stops to count more. Ranks would be calibrated for noise of any shape, but they
+# hide how far away five late points are: steps of 2.5 sigma with five points after them were found
+# in 70 % instead of 78 %, bursts of six points in 40 % instead of 68 %. At 3, skewed noise alarms.
+_CLIP = 2.25
+_TO_SIGMA = 1.4826
+
+
+def scores_of(values: Array) -> tuple[Array, float]:
+    """Scores with mean square 1, and the sum of squares that ties took from them.
+
+    Deviations from the median in units of each side's own spread, so that skewed noise becomes
+    nearly symmetric, clipped. Where half of one side is equal to the median there is no spread to
+    divide by: ranks are turned into normal scores then. Constant values score 0.
+    """
+    deviations = values - np.median(values)
+    above, below = deviations[deviations > 0], -deviations[deviations < 0]
+    # Half of a side may sit on the median without being in either group: count it.
+    if 2 * min(len(above), len(below)) < 0.6 * len(values):
+        return normal_scores(values)
+    spread = np.where(deviations > 0, np.median(above), np.median(below)) * _TO_SIGMA
+    scores = np.clip(deviations / spread, -_CLIP, _CLIP)
+    centred = scores - scores.mean()
+    return centred / np.sqrt((centred**2).mean()), 0.0
+
+
+def scores_around(values: Array, places: Sequence[int]) -> Array:
+    """Values in units of their noise around the levels between ``places``, clipped beyond them.
+
+    For placing what was found: nothing between the outermost levels is moved, so that a large step
+    stays sharp, and outliers count no more than ``_CLIP`` beyond.
+    """
+    parts = np.split(values, list(places))
+    levels = np.array([np.median(part) for part in parts])
+    residuals = values - np.repeat(levels, [len(part) for part in parts])
+    noise = _TO_SIGMA * float(np.median(np.abs(residuals)))
+    if noise == 0.0:
+        noise = float(np.sqrt((residuals**2).mean())) or float(np.ptp(levels)) * 1e-3 or 1.0
+    inside = np.clip(values, levels.min() - _CLIP * noise, levels.max() + _CLIP * noise)
+    return (inside - inside.mean()) / noise
+
+
+def normal_scores(values: Array) -> tuple[Array, float]:
+    """Ranks as normal scores, and the sum of squares lost to ties.
+
+    Equal values share the mean of their scores.
+    """
+    count = len(values)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    sizes = np.diff(np.r_[starts, count])
+    scores = np.empty(count)
+    scores[order] = np.repeat(np.add.reduceat(_fixed(count), starts) / sizes, sizes)
+    return scores, max(0.0, count - float((scores**2).sum()))
+
+
+@lru_cache(maxsize=512)
+def _fixed(count: int) -> Array:
+    scores: Array = ndtri((np.arange(1, count + 1) - 0.375) / (count + 0.25))
+    return scores / np.sqrt(max((scores**2).mean(), 1e-300))

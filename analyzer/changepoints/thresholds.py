@@ -1,0 +1,24 @@
+"""How large a gain pure noise reaches: the limit for one stretch, by its length.
+
+``tools/changepoint_thresholds.py`` computed the table: quantiles of the best split's excess over
+series of independent normal noise. It goes on beyond the last length by the logarithm.
+"""
+
+import numpy as np
+
+FALSE_ALARMS = 0.006
+"""Share of unchanged stretches of independent noise whose best split exceeds the limit."""
+
+SHORTEST_SERIES = 10
+"""Fewer points can show no step with so few false alarms."""
+
+_LENGTHS = (10, 12, 14, 17, 20, 25, 30, 40, 60, 90, 140, 200, 350, 600, 1000)
+_LIMITS = (6.0,) * len(_LENGTHS)
+
+
+def limit(count: int) -> float:
+    """Excess that a split of a stretch of ``count`` points must have."""
+    if count <= _LENGTHS[-1]:
+        return float(np.interp(np.log(count), np.log(_LENGTHS), _LIMITS))
+    slope = (_LIMITS[-1] - _LIMITS[8]) / np.log(_LENGTHS[-1] / _LENGTHS[8])
+    return float(_LIMITS[-1] + slope * np.log(count / _LENGTHS[-1]))

@@ -1,0 +1,1 @@
+"""What happened to a series of nights: steps, drifts, outliers, alarms, holes."""
