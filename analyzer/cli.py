@@ -5,6 +5,11 @@ import click
 from gauntlet.core.lazy_group import LazyGroup
 
 _COMMANDS = {
+    "accuracy": (
+        "gauntlet.analyzer.accuracy.accuracy_command",
+        "accuracy",
+        "Judge answers question by question: is it worse?",
+    ),
     "compare": (
         "gauntlet.analyzer.compare_command",
         "compare",

@@ -4,6 +4,7 @@ Eight commits. ``kernels`` breaks at commit 6 (7 did not run it), ``engine`` is 
 ``lora`` lost its machine at 3 and passed when it was retried, ``docs`` only fails softly.
 """
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from uuid import uuid5
 
@@ -24,7 +25,10 @@ from factories import (
 )
 from stores import embedded_store
 
+from gauntlet.analyzer.accuracy.judge import judge_accuracy
+from gauntlet.analyzer.accuracy.stored import stored_repetition, stored_run
 from gauntlet.core.clock import utc_now
+from gauntlet.core.errors import UsageError
 from gauntlet.warehouse.named_queries import load_query, query_names
 from gauntlet.warehouse.rollups import roll_up, stale_days
 from gauntlet.warehouse.rows.ci import GpuSampleRow, QueuePriceRow, QueueSampleRow, SpanRow
@@ -316,6 +320,48 @@ def test_scores_over_time_and_the_answers_behind_them(store):
     (changed,) = store.query("eval_disagreements", task="gsm8k", before="e0", after="e1")
     assert (changed["item_id"], changed["score_before"], changed["score_after"]) == ("q2", 0.0, 1.0)
     assert (changed["answer_before"], changed["answer_after"]) == ("0", "1")
+
+
+def test_answers_of_a_repetition_with_what_they_were_asked_with(store):
+    (row,) = store.query("asked_with", repetition_id="e1")
+    assert (row["workload"], row["harness"], row["harness_version"]) == ("gsm8k", "lm-eval", "0.1")
+    assert (row["client"], row["status"], row["settings"]) == ("gauntlet-load", "valid", {})
+    answers = store.query("answers", repetition_id="e1")
+    assert [(each["item_id"], each["score"]) for each in answers] == [("q1", 1.0), ("q2", 1.0)]
+    assert store.query("answers", repetition_id="e1", task="other") == []
+
+
+def test_answers_of_a_run_are_those_of_its_valid_repetitions(store):
+    assert [row["item_id"] for row in store.query("answers", run_id="e0")] == ["q1", "q2"]
+    assert store.query("answers", run_id="e0", side="candidate") == []
+    refused = {"run_id": "e9", "repetition_id": "e9", "side": "single"}
+    store.insert(
+        batch(
+            "refused",
+            young(repetition_row(**refused, kind="eval", status="invalid", reasons=("cut",))),
+            sample_row(**refused),
+        )
+    )
+    assert store.query("answers", run_id="e9") == []
+    assert len(store.query("answers", repetition_id="e9")) == 1
+    (row,) = store.query("asked_with", run_id="e9")
+    assert (row["status"], row["reasons"], row["fewshot"]) == ("invalid", ["cut"], None)
+    assert store.query("asked_with") == []
+
+
+def test_two_repetitions_are_judged_from_the_warehouse(store):
+    before, after = (stored_repetition(store, each)[0] for each in ("e0", "e1"))
+    found = judge_accuracy(before, after)
+    assert found.verdict.outcome == "config-changed"
+    assert "harness version 0.0 → 0.1" in found.verdict.reason
+    alike = judge_accuracy(before, replace(after, harness_version="0.0"))
+    assert (alike.verdict.outcome, alike.verdict.effect) == ("inconclusive", 50.0)
+    (run,) = stored_run(store, "e0", "")
+    assert run.answers == before.answers
+    with pytest.raises(UsageError, match="no eval repetition 'nowhere'"):
+        stored_repetition(store, "nowhere")
+    with pytest.raises(UsageError, match="no evals of run:e0:candidate"):
+        stored_run(store, "e0", "candidate")
 
 
 def test_minutes_lost_by_cause_and_costs_by_group(store):

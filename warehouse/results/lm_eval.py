@@ -1,14 +1,12 @@
 """lm-eval's results and samples, in the layouts of before and after answer filters got names.
 
-A result's key is ``metric,filter`` today and was ``metric`` before; a sample's line has a
-``filter`` and a list of ``metrics`` today, before that one of the well-known scores stood beside
-the answer.
+A result's key is ``metric,filter`` today and was ``metric`` before. Lines of samples are read in
+lm_eval_samples.
 """
 
 import hashlib
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,16 +22,20 @@ from gauntlet.warehouse.results.identity import (
     repetition_of,
     timeless,
 )
+from gauntlet.warehouse.results.lm_eval_samples import (
+    LmEvalSample,
+    UnreadableSampleError,
+    read_sample,
+)
 from gauntlet.warehouse.rows.base import Row, implausible_instant
 from gauntlet.warehouse.rows.ingest import RejectedRow
 from gauntlet.warehouse.rows.measurement import EvalResultRow, EvalSampleRow, RepetitionRow
 
 _SOURCE = "lm-eval"
 _TEXT_LIMIT = 16_000
-_OLD_SCORES = ("exact_match", "acc_norm", "acc", "f1", "pass@1", "bleu")
 
 
-class _Results(BaseModel):
+class LmEvalResults(BaseModel):
     """What is read of a results file."""
 
     model_config = ConfigDict(extra="ignore")
@@ -73,7 +75,7 @@ def lm_eval_batches(
     A score that is no number between 0 and 1 (or 0 and 100), or not finite, makes the repetition
     invalid. Raises UnreadableResultError.
     """
-    parsed = _parse(data, file)
+    parsed = read_results(data, file)
     content = hashlib.sha256(data).hexdigest()
     return [
         _task_batch(parsed, task, content, samples.get(task, b""), file, identity, now)
@@ -96,9 +98,10 @@ def samples_beside(results: Path) -> dict[str, bytes]:
     return samples
 
 
-def _parse(data: bytes, file: str) -> _Results:
+def read_results(data: bytes, file: str) -> LmEvalResults:
+    """Parse a results file. Raises UnreadableResultError."""
     try:
-        parsed = _Results.model_validate_json(data)
+        parsed = LmEvalResults.model_validate_json(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "file"
@@ -110,7 +113,7 @@ def _parse(data: bytes, file: str) -> _Results:
 
 
 def _task_batch(
-    parsed: _Results,
+    parsed: LmEvalResults,
     task: str,
     content: str,
     samples: bytes,
@@ -146,7 +149,7 @@ def _task_batch(
             completed=n,
             failed=0,
             reasons=tuple(reasons),
-            settings=_settings(parsed, task),
+            settings=task_settings(parsed, task),
         ),
         identity,
     )
@@ -163,7 +166,7 @@ def _task_batch(
 
 
 def _result_rows(
-    parsed: _Results, task: str, scores: Sequence[_Score], row: RepetitionRow, n: int
+    parsed: LmEvalResults, task: str, scores: Sequence[_Score], row: RepetitionRow, n: int
 ) -> Iterator[EvalResultRow]:
     asked = parsed.samples.get(task, {})
     for score in scores:
@@ -214,11 +217,11 @@ def _impossible(task: str, score: _Score) -> str | None:
     return None
 
 
-def _direction(parsed: _Results, task: str, metric: str) -> Any:  # noqa: ANN401
+def _direction(parsed: LmEvalResults, task: str, metric: str) -> Any:  # noqa: ANN401
     return "lower" if parsed.higher_is_better.get(task, {}).get(metric) is False else "higher"
 
 
-def _settings(parsed: _Results, task: str) -> dict[str, str]:
+def task_settings(parsed: LmEvalResults, task: str) -> dict[str, str]:
     """What could change the score: shots, generation, seeds, the task's own text, the template."""
     config = parsed.config
     found = {
@@ -239,58 +242,32 @@ def _answers(data: bytes, task: str, file: str, now: datetime) -> Iterator[Row]:
         if not line.strip():
             continue
         try:
-            yield _sample(json.loads(line), task)
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
+            yield _row(read_sample(line), task)
+        except UnreadableSampleError as error:
             yield RejectedRow(
                 source=_SOURCE,
                 origin=file,
                 position=f"samples of {task}, line {number}",
                 target="eval_samples",
-                reasons=(_said(error),),
+                reasons=(str(error),),
                 raw=line[:2_000].decode("utf-8", errors="replace"),
                 at=now,
             )
 
 
-def _said(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return f"missing {error}" if isinstance(error, KeyError) else str(error)
-
-
-def _sample(line: Mapping[str, Any], task: str) -> EvalSampleRow:
-    names: Iterable[str] = line.get("metrics") or [n for n in _OLD_SCORES if n in line]
-    score = next((line[name] for name in names if isinstance(line.get(name), int | float)), None)
-    answer = _first(line.get("filtered_resps"))
+def _row(sample: LmEvalSample, task: str) -> EvalSampleRow:
     return EvalSampleRow(
         run_id="",
         repetition_id="",
         side="single",
         task=task,
-        item_id=str(line["doc_id"]),
+        item_id=sample.doc_id,
         pair=0,
-        status="unparsable" if answer in {"", "[invalid]"} else "scored",
-        score=None if score is None else float(score),
-        answer=answer[:_TEXT_LIMIT],
-        expected=str(line["target"])[:_TEXT_LIMIT],
-        filter="" if line.get("filter") == "none" else str(line.get("filter") or ""),
-        question=_question(line)[:_TEXT_LIMIT],
-        response=_first(line.get("resps"))[:_TEXT_LIMIT],
+        status=sample.status,
+        score=sample.score,
+        answer=sample.answer[:_TEXT_LIMIT],
+        expected=sample.expected[:_TEXT_LIMIT],
+        filter=sample.filter,
+        question=sample.question[:_TEXT_LIMIT],
+        response=sample.response[:_TEXT_LIMIT],
     )
-
-
-def _first(value: Any) -> str:  # noqa: ANN401
-    """The first answer, however deep lm-eval nested it."""
-    while isinstance(value, list | tuple) and value:
-        value = value[0]
-    return "" if value is None or value == [] else str(value)
-
-
-def _question(line: Mapping[str, Any]) -> str:
-    doc = line.get("doc")
-    if isinstance(doc, dict):
-        for name in ("question", "problem", "prompt", "query", "input"):
-            if isinstance(doc.get(name), str):
-                return str(doc[name])
-    return ""
