@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gauntlet.analyzer.changepoints.scan import Array
+from gauntlet.analyzer.changepoints.scan import Array, Places
 
 _SHORTEST_RAMP = 16
 """Points that a ramp rises over at least; anything quicker is a step with a point on its way."""
@@ -58,7 +58,7 @@ def ramp_instead(scores: Array, steps: Sequence[int]) -> Ramp | None:
 
 
 @lru_cache(maxsize=64)
-def _ramps(count: int) -> tuple[Array, Array, Array]:
+def _ramps(count: int) -> tuple[Array, Places, Places]:
     """Unit regressors of ramps on a grid of beginnings and ends, (ramps, count)."""
     hop = max(1, count // _GRID)
     places = np.arange(0, count + hop, hop)

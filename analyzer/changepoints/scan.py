@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Places = NDArray[np.int64]
 
 SHORTEST = 3
 """Points that a level needs on either side of a split."""

@@ -29,7 +29,7 @@ def scores_of(values: Array) -> tuple[Array, float]:
         return normal_scores(values)
     spread = np.where(deviations > 0, np.median(above), np.median(below)) * _TO_SIGMA
     scores = np.clip(deviations / spread, -_CLIP, _CLIP)
-    centred = scores - scores.mean()
+    centred: Array = scores - scores.mean()
     return centred / np.sqrt((centred**2).mean()), 0.0
 
 
@@ -46,7 +46,8 @@ def scores_around(values: Array, places: Sequence[int]) -> Array:
     if noise == 0.0:
         noise = float(np.sqrt((residuals**2).mean())) or float(np.ptp(levels)) * 1e-3 or 1.0
     inside = np.clip(values, levels.min() - _CLIP * noise, levels.max() + _CLIP * noise)
-    return (inside - inside.mean()) / noise
+    scores: Array = (inside - inside.mean()) / noise
+    return scores
 
 
 def normal_scores(values: Array) -> tuple[Array, float]:
@@ -67,4 +68,5 @@ def normal_scores(values: Array) -> tuple[Array, float]:
 @lru_cache(maxsize=512)
 def _fixed(count: int) -> Array:
     scores: Array = ndtri((np.arange(1, count + 1) - 0.375) / (count + 0.25))
-    return scores / np.sqrt(max((scores**2).mean(), 1e-300))
+    unit: Array = scores / np.sqrt(max((scores**2).mean(), 1e-300))
+    return unit

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gauntlet.analyzer.changepoints.drift import Ramp, ramp_instead
-from gauntlet.analyzer.changepoints.scan import Array, gains
+from gauntlet.analyzer.changepoints.scan import Array, Places, gains
 from gauntlet.analyzer.changepoints.scores import scores_around, scores_of
 from gauntlet.analyzer.changepoints.thresholds import SHORTEST_SERIES, limit
 from gauntlet.analyzer.changepoints.windows import best_split
@@ -60,8 +60,9 @@ def _split(values: Array, begin: int, end: int, found: list[int]) -> None:
 
 def _weights(gains_: Array) -> Array:
     """How probable each split is, given that there is one."""
-    weights: Array = np.exp(gains_ - gains_.max())
-    return weights / weights.sum()
+    raw = np.exp(gains_ - gains_.max())
+    weights: Array = raw / raw.sum()
+    return weights
 
 
 def _likeliest(weights: Array) -> int:
@@ -152,7 +153,7 @@ def _placed(values: Array, places: list[int]) -> list[Step]:
     return steps
 
 
-def finite(values: Sequence[float]) -> tuple[Array, Array]:
+def finite(values: Sequence[float]) -> tuple[Array, Places]:
     """Values without the missing ones (NaN), and where each stood.
 
     Raises ValueError for infinite values: a measurement is a number or missing.
@@ -164,5 +165,6 @@ def finite(values: Sequence[float]) -> tuple[Array, Array]:
     if np.isinf(array).any():
         msg = f"value {int(np.flatnonzero(np.isinf(array))[0])} is infinite"
         raise ValueError(msg)
-    kept = np.flatnonzero(~np.isnan(array))
-    return array[kept], kept
+    kept: Places = np.flatnonzero(~np.isnan(array))
+    known: Array = array[kept]
+    return known, kept

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gauntlet.analyzer.changepoints.scan import Array, gains
+from gauntlet.analyzer.changepoints.scan import Array, Places, gains
 
 _RATIO = 2**-0.5
 _NARROWEST = 12
@@ -56,6 +55,6 @@ def _lengths(count: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _begins(count: int, length: int) -> NDArray[np.int64]:
+def _begins(count: int, length: int) -> Places:
     begins = np.arange(0, count - length + 1, max(1, length // _OVERLAP))
     return np.unique(np.append(begins, count - length))
