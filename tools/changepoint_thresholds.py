@@ -22,11 +22,12 @@ def excesses(task: tuple[int, int, int]) -> list[float]:
 
 
 def main() -> None:
+    """Print length, quantile, smoothed quantile (which the table holds) and series."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--series", type=int, default=20_000, help="noise series of each length")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    lengths = thresholds._LENGTHS  # noqa: SLF001 - this tool writes them
+    lengths = thresholds._LENGTHS
     tasks = [
         (length, max(2_000, asked.series * 60 // max(length, 60)) // 4, asked.seed + part)
         for length in lengths
@@ -34,10 +35,16 @@ def main() -> None:
     ]
     with ProcessPoolExecutor(2) as pool:
         parts = list(pool.map(excesses, tasks))
-    for index, length in enumerate(lengths):
-        found = np.concatenate(parts[4 * index : 4 * index + 4])
-        limit = np.quantile(found, 1 - thresholds.FALSE_ALARMS)
-        sys.stdout.write(f"{length:6} {limit:.2f}  ({len(found)} series)\n")
+    counts = [sum(map(len, parts[4 * at : 4 * at + 4])) for at in range(len(lengths))]
+    raw = [
+        float(np.quantile(np.concatenate(parts[4 * at : 4 * at + 4]), 1 - thresholds.FALSE_ALARMS))
+        for at in range(len(lengths))
+    ]
+    # Few long series give uncertain quantiles: a parabola in the logarithm goes through them all.
+    logs = np.log(lengths)
+    smooth = np.polyval(np.polyfit(logs, raw, 2, w=np.sqrt(counts)), logs)
+    for length, found, drawn, count in zip(lengths, raw, smooth, counts, strict=True):
+        sys.stdout.write(f"{length:6} {found:.2f} {drawn:.2f}  ({count} series)\n")
 
 
 if __name__ == "__main__":

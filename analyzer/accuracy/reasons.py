@@ -46,7 +46,8 @@ def _why(verdict: Verdict, details: Details, drop: Drop) -> str:
     seen = _could_see(details.detectable_90 or 1.0)
     if details.rerun is not None:
         return (
-            f"more than chance, but within one standard error ({100 * drop.error:.2f}) of its threshold:"
+            f"more than chance, but within one standard error ({100 * drop.error:.2f}) of its"
+            " threshold:"
             f" rerun both sides {details.rerun.repeats} times, {', '.join(details.rerun.tasks)},"
             " before anybody is accused"
         )

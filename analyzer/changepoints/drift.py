@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ def ramp_instead(scores: Array, steps: Sequence[int]) -> Ramp | None:
     residuals = centred - ramps[best] * float(ramps[best] @ centred)
     left = whole - float(explained[best])
     bounds = [0, *steps, count]
-    parts = [scores[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [scores[a:b] for a, b in pairwise(bounds)]
     stairs = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
     floor = 1e-9 * count
     # Noise with a memory wanders like a ramp; points that repeat each other count once.

@@ -61,10 +61,10 @@ def gains(windows: Array, lost: float = 0.0, memory: float | None = None) -> Arr
 
     Column *k* is a new level from point *k* + 1 on. Both models, one level and two, have AR(1)
     noise with the memory phi that suits them best, each memory at its cost, or with a given
-    ``memory``; the variance is profiled out. Splits near the ends pay half the log of how unequal they are: noise reaches
-    more there. ``lost`` is the sum of squares, per window, that ties took from the scores: it
-    counts as noise, so that few distinct values do not look like certainty. Splits that leave
-    fewer than ``SHORTEST`` points on a side get minus infinity.
+    ``memory``; the variance is profiled out. Splits near the ends pay half the log of how unequal
+    they are: noise reaches more there. ``lost`` is the sum of squares, per window, that ties took
+    from the scores: it counts as noise, so that few distinct values do not look like certainty.
+    Splits that leave fewer than ``SHORTEST`` points on a side get minus infinity.
     """
     length = windows.shape[1]
     design = _design(length, memory)

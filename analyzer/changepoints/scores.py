@@ -42,12 +42,26 @@ def scores_around(values: Array, places: Sequence[int]) -> Array:
     parts = np.split(values, list(places))
     levels = np.array([np.median(part) for part in parts])
     residuals = values - np.repeat(levels, [len(part) for part in parts])
-    noise = _TO_SIGMA * float(np.median(np.abs(residuals)))
+    noise = robust_spread(residuals)
     if noise == 0.0:
         noise = float(np.sqrt((residuals**2).mean())) or float(np.ptp(levels)) * 1e-3 or 1.0
     inside = np.clip(values, levels.min() - _CLIP * noise, levels.max() + _CLIP * noise)
     scores: Array = (inside - inside.mean()) / noise
     return scores
+
+
+def robust_spread(values: Array) -> float:
+    """Standard deviation by the median distance from the median (times 1.4826, as if normal)."""
+    return _TO_SIGMA * float(np.median(np.abs(values - np.median(values))))
+
+
+def clipped_noise(values: Array) -> Array:
+    """Values with what is further than ``_CLIP`` robust standard deviations moved in to there."""
+    spread = robust_spread(values)
+    if spread == 0.0:
+        return values
+    centre = float(np.median(values))
+    return np.clip(values, centre - _CLIP * spread, centre + _CLIP * spread)
 
 
 def normal_scores(values: Array) -> tuple[Array, float]:
