@@ -22,11 +22,9 @@ def bursts(values: Array) -> list[tuple[int, int]]:
     step and the scan's business.
     """
     count = len(values)
-    noise = robust_spread(values)
-    if noise == 0.0:
-        return []
-    distances = (values - np.median(values)) / noise
-    sides = np.where(np.abs(distances) > _FAR, np.sign(distances), 0.0)
+    distances = values - np.median(values)
+    # Where half of the values are equal the spread is 0, and whatever differs is far.
+    sides = np.where(np.abs(distances) > _FAR * robust_spread(values), np.sign(distances), 0.0)
     found = []
     begin = 0
     for side, run in groupby(sides):

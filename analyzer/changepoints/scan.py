@@ -73,7 +73,9 @@ def gains(windows: Array, lost: float = 0.0, memory: float | None = None) -> Arr
     innovations[:, :, 0] = design.first * windows[None, :, 0]
     total = innovations[:, :, 1:].sum(axis=2)
     level = design.first * innovations[:, :, 0] + design.slope[:, :, 0] * total
-    one = (innovations**2).sum(axis=2) - level**2 / design.level_norm + lost
+    # What ties hide is independent from point to point, and whitened like the rest.
+    hidden = lost * (1 + design.phi[:, :, 0] ** 2)
+    one = (innovations**2).sum(axis=2) - level**2 / design.level_norm + hidden
     # Sum of the innovations after each split, from what came before it.
     after = total[:, :, None] - np.cumsum(innovations[:, :, 1:], axis=2)
     step = innovations[:, :, 1:] + design.slope * after - level[:, :, None] * design.share

@@ -13,6 +13,8 @@ from gauntlet.analyzer.changepoints.scan import Array
 # in 70 % instead of 78 %, bursts of six points in 40 % instead of 68 %. At 3, skewed noise alarms.
 _CLIP = 2.25
 _TO_SIGMA = 1.4826
+# Spreads below this share of the largest deviation are rounding, and nothing to divide by.
+_TINY = 1e-12
 
 
 def scores_of(values: Array) -> tuple[Array, float]:
@@ -28,7 +30,8 @@ def scores_of(values: Array) -> tuple[Array, float]:
     if 2 * min(len(above), len(below)) < 0.6 * len(values):
         return normal_scores(values)
     spread = np.where(deviations > 0, np.median(above), np.median(below)) * _TO_SIGMA
-    scores = np.clip(deviations / spread, -_CLIP, _CLIP)
+    least = _TINY * float(np.abs(deviations).max())
+    scores = np.clip(deviations / np.maximum(spread, least), -_CLIP, _CLIP)
     centred: Array = scores - scores.mean()
     return centred / np.sqrt((centred**2).mean()), 0.0
 
@@ -52,7 +55,9 @@ def scores_around(values: Array, places: Sequence[int]) -> Array:
 
 def robust_spread(values: Array) -> float:
     """Standard deviation by the median distance from the median (times 1.4826, as if normal)."""
-    return _TO_SIGMA * float(np.median(np.abs(values - np.median(values))))
+    distances = np.abs(values - np.median(values))
+    spread = _TO_SIGMA * float(np.median(distances))
+    return spread if spread > _TINY * float(distances.max()) else 0.0
 
 
 def clipped_noise(values: Array) -> Array:

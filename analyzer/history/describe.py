@@ -122,8 +122,8 @@ def _drifts(values: Array, found: Segmentation) -> list[Change]:
         end = min([len(values), *(step for step in steps if step >= ramp.end)])
         # A ramp may begin with the series or still rise at its end: its own ends stand in.
         edge = max(2, (ramp.end - ramp.begin) // 8)
-        before = level_of(values, min(begin, ramp.begin), max(ramp.begin, edge), found.memory)
-        after = level_of(values, min(ramp.end, len(values) - edge), end, found.memory)
+        before = level_of(values, begin, max(ramp.begin, begin + edge), found.memory)
+        after = level_of(values, min(ramp.end, end - edge), end, found.memory)
         change = change_between(before, after, None)
         drifts.append(
             replace(

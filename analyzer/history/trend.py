@@ -17,7 +17,7 @@ _RATE = 0.001
 
 
 def slow_drift(values: Array) -> Change | None:
-    """Find a trend of the whole series by Kendall's tau, its variance widened by the noise's memory.
+    """Find a trend of the whole series by Kendall's tau, widened by the memory of the noise.
 
     The effect is that of the last quarter against the first. (Mann 1945, Econometrica 13; Hamed
     and Rao 1998, Journal of Hydrology 204, for the widening.)
