@@ -1,12 +1,16 @@
 """Compare the two sides of a run: read its rows, decide, and record the verdicts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
+from gauntlet.analyzer.comparison.decide import decide
+from gauntlet.analyzer.comparison.looks import Budget
+from gauntlet.analyzer.comparison.margins import load_margins
 from gauntlet.analyzer.findings import find_all
 from gauntlet.analyzer.verdict import Verdict
-from gauntlet.analyzer.verdicts import decide
 from gauntlet.core.errors import UsageError
+from gauntlet.perf_eval.judgement import PAIRS_PER_BLOCK
 from gauntlet.perf_eval.recipe import Recipe
 from gauntlet.warehouse.rows.measurement import DecisionRow
 from gauntlet.warehouse.store import Store
@@ -31,16 +35,23 @@ def recipe_of(store: Store, run_id: str) -> Recipe:
 
 def judge_rows(store: Store, run_id: str, recipe: Recipe) -> list[Verdict]:
     """Judge a run with a given recipe, without recording anything."""
+    repetitions = store.query("run_repetitions", run_id=run_id)
     findings = find_all(
         recipe,
-        repetitions=store.query("run_repetitions", run_id=run_id),
+        repetitions=repetitions,
         metrics=store.query("run_metrics", run_id=run_id),
         eval_pairs=store.query("run_eval_pairs", run_id=run_id),
+        margins=load_margins(),
     )
-    return decide(
-        findings,
+    return decide(findings, _budget(recipe, repetitions))
+
+
+def _budget(recipe: Recipe, repetitions: Sequence[Mapping[str, Any]]) -> Budget:
+    """What this look may spend: a share of the planned blocks has been measured."""
+    pairs = max((row["pair"] + 1 for row in repetitions), default=0)
+    return Budget(
         false_alarm_rate=recipe.judge.false_alarm_rate,
-        looks=recipe.blocks.looks,
+        shares=recipe.blocks.looks(-(-pairs // PAIRS_PER_BLOCK)),
     )
 
 

@@ -1,144 +1,83 @@
-"""From stored rows to findings: pairs them, checks comparability, estimates effects. Pure."""
+"""From the stored rows of one session to findings: loads, answers, failures. Pure."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import median
-from typing import Any, Literal
+from typing import Any
 
-from gauntlet.analyzer.stats import Estimate, more_failures, paired_mean, paired_share
-from gauntlet.analyzer.verdicts import Finding
-from gauntlet.perf_eval.recipe import EvalObjective, LoadObjective, Recipe
+from gauntlet.analyzer.comparison.decide import Finding
+from gauntlet.analyzer.comparison.evidence import AnswersEvidence
+from gauntlet.analyzer.comparison.find import failures_finding, find_failures, find_loads, spots_of
+from gauntlet.analyzer.comparison.margins import Margins
+from gauntlet.analyzer.comparison.objectives import labels_of, objectives_by_recipe
+from gauntlet.analyzer.measured import Measured, Place, Statistic
+from gauntlet.perf_eval.recipe import EvalObjective, Recipe
 
 Rows = Sequence[Mapping[str, Any]]
-Unusable = Literal["config-changed", "invalid", "missing"]
-
-# A share of failed requests that is worth stopping for, in percentage points.
-FAILURE_MARGIN_POINTS = 1.0
 
 
 def find_all(
-    recipe: Recipe, *, repetitions: Rows, metrics: Rows, eval_pairs: Rows
+    recipe: Recipe, *, repetitions: Rows, metrics: Rows, eval_pairs: Rows, margins: Margins
 ) -> list[Finding]:
-    """One finding per objective of the recipe, and one on failures per workload and task.
+    """One finding per objective of the recipe and point, and one on failures per workload and task.
 
     ``repetitions``, ``metrics`` and ``eval_pairs`` are the rows of the queries run_repetitions,
-    run_metrics and run_eval_pairs.
+    run_metrics and run_eval_pairs. A recipe's metrics all have a direction in the margins.
     """
-    alpha = recipe.judge.false_alarm_rate / recipe.blocks.looks
-    findings = [
-        load_finding(objective, repetitions=repetitions, metrics=metrics, alpha=alpha)
-        for objective in recipe.judge.load
-    ]
+    measured = measured_of_rows(repetitions, metrics)
+    objectives, _ = objectives_by_recipe(recipe.judge.load, measured, margins)
+    findings = find_loads(objectives, measured, common_share=margins.common_share, history={})
     findings += [
-        eval_finding(objective, repetitions=repetitions, eval_pairs=eval_pairs, alpha=alpha)
+        eval_finding(objective, repetitions=repetitions, eval_pairs=eval_pairs)
         for objective in recipe.judge.evals
     ]
-    names = [task.name for task in (*recipe.workloads, *recipe.evals)]
-    findings += [failure_finding(name, repetitions=repetitions) for name in names]
+    by_spot = spots_of(measured)
+    labels = labels_of(by_spot)
+    for workload in recipe.workloads:
+        spots = [spot for spot in sorted(by_spot) if spot.workload == workload.name]
+        findings += [find_failures(labels[spot], by_spot[spot]) for spot in spots]
+        if not spots:
+            findings.append(failure_finding(workload.name, repetitions=[]))
+    findings += [failure_finding(task.name, repetitions=repetitions) for task in recipe.evals]
     return findings
 
 
-def load_finding(
-    objective: LoadObjective, *, repetitions: Rows, metrics: Rows, alpha: float
-) -> Finding:
-    """Estimate the relative change of one statistic over all complete pairs."""
-    subject = f"load/{objective.workload}/{objective.metric}/{objective.statistic}"
-    rows = [
-        row
-        for row in metrics
-        if (row["workload"], row["metric"], row["statistic"])
-        == (objective.workload, objective.metric, objective.statistic)
+def measured_of_rows(repetitions: Rows, metrics: Rows) -> list[Measured]:
+    """The load repetitions of one run with their metrics over the full window."""
+    values: dict[str, dict[Statistic, float | None]] = {}
+    for row in metrics:
+        if row["window"] == "full":
+            of_repetition = values.setdefault(row["repetition_id"], {})
+            of_repetition[Statistic(row["metric"], row["statistic"])] = row["value"]
+    return [
+        _measured(row, values.get(row["repetition_id"], {}))
+        for row in repetitions
+        if row["kind"] == "load"
     ]
-    unit, higher = _kind_of(rows)
-    pairs = _complete_pairs(rows)
-    finding = Finding(
-        subject=subject,
-        blocking=objective.blocking,
-        margin=objective.margin_percent,
-        unit="%",
-        value_unit=unit,
-        higher_is_better=higher,
-    )
-    unusable = _why_unusable(objective.workload, repetitions, len(pairs))
-    if unusable is not None:
-        kind, why = unusable
-        return replace(finding, unusable=kind, why_unusable=why)
-    sign = -1.0 if higher else 1.0
-    # Differences of logs make "8 % slower" the same distance from either side.
-    logs = [sign * math.log(candidate / baseline) for baseline, candidate in pairs]
-    estimate = _as_loss_percent(paired_mean(logs, alpha), higher_is_better=higher)
-    return replace(
-        finding,
-        estimate=estimate,
-        baseline=median(baseline for baseline, _ in pairs),
-        candidate=median(candidate for _, candidate in pairs),
+
+
+def _measured(row: Mapping[str, Any], values: Mapping[Statistic, float | None]) -> Measured:
+    return Measured(
+        repetition_id=row["repetition_id"],
+        # One run has one recipe, and the fingerprint covers its model.
+        place=Place("", row["workload"], row["point"], "", row["accelerator"] or ""),
+        side=row["side"],
+        session="run",
+        pair=row["pair"],
+        position=row["position"],
+        status=row["status"],
+        reasons=tuple(row["reasons"]),
+        config_fp=row["config_fp"],
+        settings=row["settings"],
+        host=row["host"],
+        driver=row["driver"] or "",
+        prompts=row["settings"].get("plan_digest", ""),
+        completed=row["completed"],
+        failed=row["failed"],
+        values=values,
     )
 
 
-def _kind_of(rows: Rows) -> tuple[str, bool]:
-    if not rows:
-        return "", False
-    return str(rows[0]["unit"]), rows[0]["direction"] == "higher"
-
-
-def _complete_pairs(rows: Rows) -> list[tuple[float, float]]:
-    sides: dict[int, dict[str, float]] = {}
-    for row in rows:
-        value = row["value"]
-        if value is not None and value > 0:
-            sides.setdefault(row["pair"], {})[row["side"]] = value
-    both = [pair for _, pair in sorted(sides.items()) if len(pair) == 2]
-    return [(pair["baseline"], pair["candidate"]) for pair in both]
-
-
-def _as_loss_percent(estimate: Estimate, *, higher_is_better: bool) -> Estimate:
-    """From log ratios to percent of the baseline, positive where the candidate is worse."""
-
-    def percent(log_ratio: float) -> float:
-        ratio_sign = -1.0 if higher_is_better else 1.0
-        return ratio_sign * math.expm1(ratio_sign * log_ratio) * 100
-
-    return replace(
-        estimate,
-        effect=percent(estimate.effect),
-        lower=percent(estimate.lower),
-        upper=percent(estimate.upper),
-    )
-
-
-def _why_unusable(
-    name: str, repetitions: Rows, pairs: int, least: int = 2
-) -> tuple[Unusable, str] | None:
-    """Why a workload's numbers must not be compared; None where they may."""
-    rows = [row for row in repetitions if row["workload"] == name]
-    if not rows:
-        return "missing", f"no repetition of {name} was recorded"
-    fingerprints: dict[int, set[str]] = {}
-    for row in rows:
-        fingerprints.setdefault(row["pair"], set()).add(row["config_fp"])
-    changed = sorted(pair for pair, found in fingerprints.items() if len(found) > 1)
-    if changed:
-        return (
-            "config-changed",
-            f"the configuration differs between the sides of pair {changed[0] + 1}",
-        )
-    if pairs < least:
-        bad = [row for row in rows if row["status"] != "valid"]
-        if bad:
-            first = bad[0]
-            reasons = "; ".join(first["reasons"])
-            return (
-                "invalid",
-                f"{len(bad)} of {len(rows)} repetitions unusable: {first['side']}, {reasons}",
-            )
-        return "missing", f"{pairs} complete pairs, {least} needed"
-    return None
-
-
-def eval_finding(
-    objective: EvalObjective, *, repetitions: Rows, eval_pairs: Rows, alpha: float
-) -> Finding:
+def eval_finding(objective: EvalObjective, *, repetitions: Rows, eval_pairs: Rows) -> Finding:
     """Estimate the drop in accuracy over the questions that both sides answered."""
     rows = [
         row
@@ -155,55 +94,47 @@ def eval_finding(
         value_unit="%",
         higher_is_better=True,
     )
-    unusable = _why_unusable(objective.task, repetitions, len(rows), least=1)
-    if unusable is not None:
-        kind, why = unusable
-        return replace(finding, unusable=kind, why_unusable=why)
+    finding = _refused_eval(finding, objective.task, repetitions, len(rows))
+    if finding.why_unusable:
+        return finding
     losses = sum(row["baseline_score"] > row["candidate_score"] for row in rows)
     gains = sum(row["baseline_score"] < row["candidate_score"] for row in rows)
-    found = paired_share(losses, gains, len(rows), alpha)
-    estimate = replace(
-        found, effect=found.effect * 100, lower=found.lower * 100, upper=found.upper * 100
-    )
     return replace(
         finding,
-        estimate=estimate,
+        evidence=AnswersEvidence(losses=losses, gains=gains, n=len(rows)),
         baseline=100 * sum(row["baseline_score"] for row in rows) / len(rows),
         candidate=100 * sum(row["candidate_score"] for row in rows) / len(rows),
     )
 
 
+def _refused_eval(finding: Finding, task: str, repetitions: Rows, answered: int) -> Finding:
+    """The finding as it is, or with why its answers must not be compared."""
+    rows = [row for row in repetitions if row["workload"] == task]
+    if not rows:
+        return replace(finding, why_unusable=f"no repetition of {task} was recorded")
+    fingerprints: dict[int, set[str]] = {}
+    for row in rows:
+        fingerprints.setdefault(row["pair"], set()).add(row["config_fp"])
+    changed = sorted(pair for pair, found in fingerprints.items() if len(found) > 1)
+    if changed:
+        why = f"the configuration differs between the sides of pair {changed[0] + 1}"
+        return replace(finding, unusable="config-changed", why_unusable=why)
+    if answered:
+        return finding
+    bad = [row for row in rows if row["status"] != "valid"]
+    if bad:
+        why = f"{len(bad)} of {len(rows)} repetitions unusable: {bad[0]['side']}, "
+        why += "; ".join(bad[0]["reasons"])
+        return replace(finding, unusable="invalid", why_unusable=why)
+    return replace(finding, why_unusable="no question was answered by both sides")
+
+
 def failure_finding(name: str, *, repetitions: Rows) -> Finding:
-    """Compare the shares of failed requests; failures of invalid repetitions count too."""
-    sides = {"baseline": (0, 0), "candidate": (0, 0)}
-    for row in repetitions:
-        if row["workload"] == name:
-            failed, total = sides[row["side"]]
-            sides[row["side"]] = (
-                failed + row["failed"],
-                total + row["failed"] + row["completed"],
-            )
-    finding = Finding(
-        subject=f"requests/{name}/failed",
-        blocking=True,
-        margin=FAILURE_MARGIN_POINTS,
-        unit="points",
-        value_unit="%",
-    )
-    if not all(total for _, total in sides.values()):
-        why = f"no requests of {name} on both sides"
-        return replace(finding, unusable="missing", why_unusable=why)
-    shares = {side: 100 * failed / total for side, (failed, total) in sides.items()}
-    effect = shares["candidate"] - shares["baseline"]
-    p_value = more_failures(sides["candidate"], sides["baseline"])
-    # A count of failures has no repeated measurement around it; the difference stands as it is,
-    # and only a rise that chance does not explain is a verdict against the candidate.
-    estimate = Estimate(
-        effect=effect, lower=effect, upper=effect, p_value=p_value, n=sides["candidate"][1]
-    )
-    return replace(
-        finding,
-        estimate=estimate,
-        baseline=shares["baseline"],
-        candidate=shares["candidate"],
-    )
+    """Compare the shares of failed requests of a task; those of invalid repetitions count too."""
+
+    def counts(side: str) -> tuple[int, int]:
+        rows = [row for row in repetitions if (row["workload"], row["side"]) == (name, side)]
+        failed = sum(row["failed"] for row in rows)
+        return failed, failed + sum(row["completed"] for row in rows)
+
+    return failures_finding(name, counts("baseline"), counts("candidate"))

@@ -1,7 +1,7 @@
 """The statistics behind a verdict: pure functions on sequences.
 
-The unit of replication is the run, not the request; both turns of a pair sent the same prompts,
-so a pair's difference is free of what the prompts contribute.
+The unit of replication is the run, not the request. Shares and counts are here, effects of
+metrics in ``comparison.effects``.
 """
 
 import math
@@ -21,27 +21,6 @@ class Estimate:
     upper: float
     p_value: float
     n: int
-
-
-def paired_mean(differences: Sequence[float], alpha: float) -> Estimate:
-    """Estimate the mean of paired differences with Student's t; ``alpha`` on each side.
-
-    Identical differences leave no variance to judge by: the interval is then the point itself.
-    Raises ValueError for fewer than two pairs.
-    """
-    n = len(differences)
-    if n < 2:
-        msg = "a paired interval needs at least two pairs"
-        raise ValueError(msg)
-    values = np.asarray(differences, dtype=float)
-    effect = float(values.mean())
-    error = float(values.std(ddof=1)) / math.sqrt(n)
-    if error == 0.0:
-        p_value = 0.0 if effect > 0 else 1.0
-        return Estimate(effect=effect, lower=effect, upper=effect, p_value=p_value, n=n)
-    half = float(stats.t.ppf(1 - alpha, n - 1)) * error
-    p_value = float(stats.t.sf(effect / error, n - 1))
-    return Estimate(effect=effect, lower=effect - half, upper=effect + half, p_value=p_value, n=n)
 
 
 def paired_share(losses: int, gains: int, n: int, alpha: float) -> Estimate:
@@ -105,5 +84,17 @@ def holm(p_values: Sequence[float]) -> list[float]:
     running = 0.0
     for rank, index in enumerate(order):
         running = max(running, min(1.0, (count - rank) * p_values[index]))
+        adjusted[index] = running
+    return adjusted
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """Adjust p-values so that a share of the alarms is false (1995); the order is kept."""
+    count = len(p_values)
+    order = sorted(range(count), key=lambda index: p_values[index], reverse=True)
+    adjusted = [0.0] * count
+    running = 1.0
+    for above, index in enumerate(order):
+        running = min(running, p_values[index] * count / (count - above))
         adjusted[index] = running
     return adjusted

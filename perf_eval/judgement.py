@@ -7,6 +7,8 @@ from pydantic import Field
 from gauntlet.perf_eval.part import RecipePart
 from gauntlet.perf_eval.workloads import Name, Range
 
+# A B and B A.
+PAIRS_PER_BLOCK = 2
 LOAD_METRICS = ("ttft_ms", "tpot_ms", "e2e_ms", "output_tokens_per_s")
 
 
@@ -39,8 +41,8 @@ class EvalObjective(RecipePart):
 class Judgement(RecipePart):
     """What decides; error rates hold for the whole recipe, not for each metric."""
 
-    false_alarm_rate: float = Field(default=0.05, gt=0, lt=0.5)
-    """Chance of calling a build worse that is not, over all objectives together."""
+    false_alarm_rate: float = Field(default=0.01, gt=0, lt=0.5)
+    """Chance of calling a build worse that is not, over all objectives and looks together."""
     load: tuple[LoadObjective, ...] = ()
     """Margins of loads."""
     evals: tuple[EvalObjective, ...] = ()
@@ -50,7 +52,10 @@ class Judgement(RecipePart):
 class Blocks(Range):
     """A B B A blocks: at least ``min``, more while a blocking verdict is open, up to ``max``."""
 
-    @property
-    def looks(self) -> int:
-        """How often the data are judged at most."""
-        return self.max - self.min + 1
+    def looks(self, done: int) -> tuple[float, ...]:
+        """Shares of all blocks that the looks up to this one had, with ``done`` blocks measured.
+
+        There is a look after each block from ``min`` on, and one at a session that was cut short.
+        """
+        now = min(max(done, 1), self.max)
+        return tuple(blocks / self.max for blocks in (*range(self.min, now), now))

@@ -10,13 +10,19 @@ from pathlib import Path
 
 import click
 
+from gauntlet.analyzer.comparison.margins import Margins
 from gauntlet.cli import COMMANDS, gauntlet
 from gauntlet.harness.simulator.config import SimulatorConfig
 from gauntlet.perf_eval.recipe import Recipe
 from gauntlet.release.policy import Policy
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
-SCHEMAS = {"recipe": Recipe, "simulator": SimulatorConfig, "policy": Policy}
+SCHEMAS = {
+    "recipe": Recipe,
+    "simulator": SimulatorConfig,
+    "policy": Policy,
+    "margins": Margins,
+}
 
 
 def command_line() -> str:

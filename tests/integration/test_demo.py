@@ -54,7 +54,7 @@ def test_a_slower_and_worse_build_is_not(tmp_path):
     assert "NOT QUALIFIED" in ended.stderr
     result = json.loads(ended.stdout)
     assert (result["run_id"], result["outcome"]) == (ended.run["run_id"], "NOT QUALIFIED")
-    verdicts = {verdict["subject"]: verdict["outcome"] for verdict in result["verdicts"]}
+    verdicts = {verdict["subject"]: verdict["verdict"] for verdict in result["verdicts"]}
     assert verdicts == ended.verdicts()
     assert verdicts["load/random/tpot_ms/p50"] == "worse"
     assert verdicts["eval/tool_calls/accuracy"] == "worse"

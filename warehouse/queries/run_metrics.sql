@@ -1,6 +1,6 @@
 -- Every metric of the valid repetitions of one run, pair by pair.
 -- @run_id: the run
-SELECT workload, metric, statistic, `window`, unit, direction, pair, side, value, n
+SELECT repetition_id, workload, metric, statistic, `window`, unit, direction, pair, side, value, n
 FROM metrics
 WHERE run_id = {run_id: String} AND repetition_id IN
 (

@@ -4,45 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from gauntlet.analyzer.stats import holm, more_failures, paired_mean, paired_share
-
-
-def test_the_paired_interval_is_student_s():
-    values = [0.01, 0.03, -0.01, 0.02]
-    found = paired_mean(values, 0.025)
-    expected = reference.ttest_1samp(values, 0, alternative="two-sided")
-    low, high = expected.confidence_interval(0.95)
-    assert (found.lower, found.upper) == (pytest.approx(low), pytest.approx(high))
-    one_sided = reference.ttest_1samp(values, 0, alternative="greater")
-    assert found.p_value == pytest.approx(one_sided.pvalue)
-
-
-def test_no_variance_leaves_the_point():
-    found = paired_mean([0.05, 0.05, 0.05], 0.01)
-    assert (found.lower, found.upper) == (pytest.approx(0.05), pytest.approx(0.05))
-    assert found.p_value == pytest.approx(0.0)
-    assert found.lower <= found.upper
-    assert paired_mean([0.0, 0.0], 0.01).p_value == 1.0
-    with pytest.raises(ValueError, match="two pairs"):
-        paired_mean([0.1], 0.01)
-
-
-@given(st.lists(st.floats(-1, 1), min_size=2, max_size=12), st.floats(-1, 1))
-def test_a_shift_moves_the_interval_and_a_sign_mirrors_it(values, shift):
-    found = paired_mean(values, 0.05)
-    moved = paired_mean([value + shift for value in values], 0.05)
-    assert moved.upper - found.upper == pytest.approx(shift, abs=1e-6)
-    mirrored = paired_mean([-value for value in values], 0.05)
-    assert mirrored.lower == pytest.approx(-found.upper, abs=1e-9)
-
-
-def test_coverage_of_the_paired_interval():
-    rng = np.random.default_rng(1)
-    outside = sum(
-        not found.lower <= 0.02 <= found.upper
-        for found in (paired_mean(rng.normal(0.02, 0.01, 4).tolist(), 0.025) for _ in range(4000))
-    )
-    assert 0.04 < outside / 4000 < 0.06
+from gauntlet.analyzer.stats import benjamini_hochberg, holm, more_failures, paired_share
 
 
 def test_no_differing_answer_still_has_an_upper_bound():
@@ -93,3 +55,10 @@ def test_holm_steps_down_and_stays_monotone():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_benjamini_hochberg_agrees_with_scipy(p_values):
+    assert benjamini_hochberg(p_values) == pytest.approx(
+        reference.false_discovery_control(p_values).tolist()
+    )
