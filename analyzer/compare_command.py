@@ -1,6 +1,7 @@
 """``gauntlet analyze compare``."""
 
 import json
+from pathlib import Path
 
 import click
 
@@ -8,31 +9,74 @@ from gauntlet.warehouse.location import warehouse_option
 
 
 @click.command()
-@click.argument("run_id")
-@click.option("--dry-run", is_flag=True, help="Judge, but record nothing.")
+@click.argument("sides", nargs=-1, metavar="[RUN_ID | A B]")
+@click.option("--baseline", metavar="SEL", help="What to compare with; the same as A.")
+@click.option("--candidate", metavar="SEL", help="What is judged; the same as B.")
+@click.option("--where", multiple=True, metavar="KEY=VALUE", help="Filter both sides; repeatable.")
+@click.option(
+    "--telemetry",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="JSON Lines telemetry that result files are judged by.",
+)
+@click.option(
+    "--margins",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Margins other than the shipped ones.",
+)
+@click.option(
+    "--false-alarm-rate",
+    type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="Chance that an unchanged build is called worse in anything that blocks.",
+)
+@click.option("--dry-run", is_flag=True, help="Judge a run, but record nothing.")
+@click.option("--all", "whole", is_flag=True, help="List also what only informs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @warehouse_option
-def compare(run_id: str, dry_run: bool, as_json: bool, location: str) -> None:
-    """Judge candidate against baseline in one run; exit 6 where a blocking metric is worse."""
-    from gauntlet.analyzer.compare import compare_run, verdict_rows
-    from gauntlet.core.clock import utc_now
-    from gauntlet.core.errors import NotQualifiedError
-    from gauntlet.warehouse.batch import decision_batch
-    from gauntlet.warehouse.delivery import deliver
-    from gauntlet.warehouse.store import open_store
+def compare(
+    *,
+    sides: tuple[str, ...],
+    baseline: str | None,
+    candidate: str | None,
+    where: tuple[str, ...],
+    telemetry: Path | None,
+    margins: Path | None,
+    false_alarm_rate: float,
+    dry_run: bool,
+    whole: bool,
+    as_json: bool,
+    location: str,
+) -> None:
+    """Is the candidate slower or worse than the baseline? Exit 6 where a blocking verdict is worse.
 
-    with open_store(location) as store:
-        verdicts = compare_run(store, run_id)
-    if not dry_run:
-        now = utc_now()
-        deliver(
-            location, [decision_batch(run_id, "verdicts", verdict_rows(run_id, verdicts, now), now)]
+    RUN_ID is a run with two sides: its loads and evals are judged by its recipe, and the verdicts
+    recorded. A and B are selectors: run:ID[:baseline|candidate], image:sha256:DIGEST, commit:SHA,
+    version:V, or result files (a folder, a glob, several with commas), each with filters such as
+    ';point=concurrency=16'. Their loads are judged by the margins file, and nothing is recorded.
+    """
+    from gauntlet.analyzer.compare_use import Asked, compare_run_and_record, compare_selected
+    from gauntlet.core.errors import NotQualifiedError
+
+    asked = Asked.of(sides, baseline, candidate)
+    if asked.run_id is not None:
+        asked.refuse_with_run(
+            where=where, telemetry=telemetry, margins=margins, rate=false_alarm_rate != 0.01
+        )
+        comparison = compare_run_and_record(location, asked.run_id, record=not dry_run)
+    else:
+        comparison = compare_selected(
+            asked,
+            location=location,
+            where=where,
+            telemetry=telemetry,
+            margins=margins,
+            false_alarm_rate=false_alarm_rate,
         )
     if as_json:
-        click.echo(json.dumps([verdict.plain() for verdict in verdicts], indent=2))
+        click.echo(json.dumps(comparison.plain(), indent=2))
     else:
-        for verdict in verdicts:
-            click.echo(f"{verdict.outcome:12} {verdict.subject:40} {verdict.reason}")
-    worse = [v.subject for v in verdicts if v.blocking and v.outcome == "worse"]
+        click.echo("\n".join(comparison.lines(whole=whole)))
+    worse = [v.subject for v in comparison.verdicts if v.blocking and v.outcome == "worse"]
     if worse:
-        raise NotQualifiedError(f"worse: {', '.join(worse)}")
+        raise NotQualifiedError(f"worse: {len(worse)} blocking verdicts, such as {worse[0]}")

@@ -26,6 +26,7 @@ class PlainVerdict(TypedDict):
     candidate: float | None
     value_unit: str
     higher_is_better: bool
+    demoted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,8 @@ class Verdict:
     baseline, in ``unit``, positive where the value rose. ``margin`` and ``detectable`` (the loss
     that these data would have called worse in nine of ten cases) are sizes, in ``unit``.
     ``baseline`` and ``candidate`` are typical values in ``value_unit``; ``n`` counts what was
-    compared (pairs, questions, requests) and ``method`` says how.
+    compared (pairs, questions, requests) and ``method`` says how. ``demoted``: it would block, but
+    nothing that these sides can measure decides it, so it informs.
     """
 
     subject: str
@@ -56,6 +58,7 @@ class Verdict:
     candidate: float | None = None
     value_unit: str = ""
     higher_is_better: bool = False
+    demoted: bool = False
 
     def plain(self) -> PlainVerdict:
         """As JSON: what ``--json`` prints and what a decision keeps as its evidence."""
@@ -79,6 +82,7 @@ class Verdict:
             candidate=self.candidate,
             value_unit=self.value_unit,
             higher_is_better=self.higher_is_better,
+            demoted=self.demoted,
         )
 
 
@@ -94,5 +98,7 @@ _METRIC_LABELS = {
 def objective_label(subject: str) -> str:
     """A subject as people read it: ``load/random/tpot_ms/p50`` is ``random TPOT p50``."""
     kind, _, rest = subject.partition("/")
+    if kind == "summary":
+        rest = f"all points/{rest}"
     parts = [_METRIC_LABELS.get(part, part) for part in rest.split("/") if part != "total"]
     return " ".join([*parts, "requests"] if kind == "requests" else parts)

@@ -1,7 +1,7 @@
 """Judge repetitions of two builds: what is comparable, how large the change, what it means."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from gauntlet.analyzer.comparison.decide import decide
 from gauntlet.analyzer.comparison.find import History, find_failures, find_loads, spots_of
@@ -13,8 +13,9 @@ from gauntlet.analyzer.comparison.objectives import (
     objectives_by_margin,
     objectives_by_recipe,
 )
+from gauntlet.analyzer.comparison.report import PlainComparison, table
 from gauntlet.analyzer.measured import Measured
-from gauntlet.analyzer.verdict import Outcome, Verdict
+from gauntlet.analyzer.verdict import Outcome, Verdict, objective_label
 from gauntlet.perf_eval.judgement import LoadObjective
 
 # What a comparison says as a whole is the first of these that a blocking verdict says: a loss that
@@ -47,6 +48,32 @@ class Comparison:
         return cls(
             verdicts=tuple(verdicts), outcome=outcome, reason=reason, unjudged=tuple(unjudged)
         )
+
+    def plain(self) -> PlainComparison:
+        """As JSON."""
+        return PlainComparison(
+            verdict=self.outcome,
+            reason=self.reason,
+            verdicts=[verdict.plain() for verdict in self.verdicts],
+            unjudged=[asdict(each) for each in self.unjudged],
+        )
+
+    def lines(self, *, whole: bool = False) -> list[str]:
+        """As text for people: verdicts, what was not judged, and the outcome as a whole.
+
+        ``whole``: with every verdict that only informs.
+        """
+        lines = table(self.verdicts, OUTCOME_ORDER, whole=whole)
+        by_reason: dict[str, list[str]] = {}
+        for each in self.unjudged:
+            by_reason.setdefault(each.reason, []).append(each.subject)
+        lines += [f"not judged, {why}: {', '.join(what)}" for why, what in by_reason.items()]
+        demoted = [objective_label(v.subject) for v in self.verdicts if v.demoted]
+        if demoted:
+            lines.append(f"needs interleaved sides: {', '.join(demoted)}")
+        blocking = [verdict for verdict in self.verdicts if verdict.blocking]
+        count = sum(verdict.outcome == self.outcome for verdict in blocking)
+        return [*lines, f"{self.outcome}: {count} of {len(blocking)} blocking verdicts"]
 
 
 def compare_measured(
@@ -92,6 +119,9 @@ def overall(verdicts: Sequence[Verdict]) -> tuple[Outcome, str]:
     worst = next(outcome for outcome in OUTCOME_ORDER if by_outcome[outcome])
     named = by_outcome[worst]
     count = f"{len(named)} of {len(blocking)} blocking objectives {worst}"
+    demoted = sum(verdict.demoted for verdict in verdicts)
+    if demoted:
+        count += f" ({demoted} more need interleaved sides to be judged)"
     if worst == "same":
         return worst, count
     shown = "; ".join(f"{verdict.subject}: {verdict.reason}" for verdict in named[:_MOST_NAMED])

@@ -107,6 +107,9 @@ def _decide_one(finding: Finding, adjusted: tuple[float, int] | None, budget: Bu
         n=evidence.n,
         method=evidence.method,
     )
+    if verdict.outcome == "inconclusive" and not evidence.decidable(finding.margin, judged.level):
+        # Nobody can wait for it: it informs, and its reason says how it could be judged.
+        verdict = replace(verdict, blocking=False, demoted=verdict.blocking)
     if bounds is not None:
         low, high = sorted(sign * bound + 0.0 for bound in bounds)
         verdict = replace(verdict, lower=low, upper=high)
@@ -166,7 +169,8 @@ def _amount(size: float, unit: Unit) -> str:
 def _help(verdict: Verdict, evidence: Evidence) -> str:
     """What would tell more: an engineer wants to know whether to wait, or to do something else."""
     if not evidence.interleaved:
-        return "interleave both sides, since more repetitions leave the noise between sessions"
+        noise = "the noise between sessions stays however often each repeats"
+        return f"interleave both sides to judge it: {noise}"
     if verdict.lower is None or verdict.detectable is None:
         return "measure more blocks"
     # Errors fall with the root of the pairs; what has to fall is the loss that would show.

@@ -100,6 +100,13 @@ class Effect:
     interleaved: bool
     baseline: float
     candidate: float
+    session_error: float = 0.0
+
+    def floor(self, level: float) -> float:
+        """What :meth:`reach` cannot fall below however often each session repeats."""
+        if level <= 0:
+            return math.inf
+        return abs(float(special.ndtri(level))) * self.session_error
 
     def p_value(self, sign: float) -> float:
         """One-sided p-value of "no change towards ``sign``"; 1 where nothing shows the spread."""
@@ -157,8 +164,11 @@ class SeparateSides:
         pooled = sum(float(((side - side.mean()) ** 2).sum()) for side in logs) / df
         return Part(pooled * sum(1 / len(side) for side in logs), float(df))
 
-    def effect(self, log_ratio: float, parts: Sequence[Part]) -> Effect:
-        """The effect with the error that these parts of its variance add up to."""
+    def effect(self, log_ratio: float, parts: Sequence[Part], of_sessions: float) -> Effect:
+        """The effect with the error that these parts of its variance add up to.
+
+        ``of_sessions`` is the variance that the sessions bring into it.
+        """
         df = combined_df(parts)
         counts = f"{len(self.baseline)} and {len(self.candidate)}"
         shown = "normal" if math.isinf(df) else f"Student's t, {df:.0f} degrees of freedom"
@@ -175,6 +185,7 @@ class SeparateSides:
             interleaved=False,
             baseline=float(np.median(self.baseline)),
             candidate=float(np.median(self.candidate)),
+            session_error=math.sqrt(of_sessions),
         )
 
 
@@ -270,7 +281,7 @@ def separate_effect(sides: SeparateSides) -> Effect:
     Degrees of freedom by Satterthwaite (Biometrics Bulletin 2, 1946).
     """
     parts = [part for part in (sides.of_sessions, sides.of_repetitions) if part is not None]
-    return sides.effect(sides.log_ratio, parts)
+    return sides.effect(sides.log_ratio, parts, sides.of_sessions.variance)
 
 
 def combined_df(parts: Sequence[Part]) -> float:

@@ -42,6 +42,9 @@ class Evidence(Protocol):
     def interleaved(self) -> bool:
         """Whether measuring more of the same makes it surer."""
 
+    def decidable(self, margin: float, level: float) -> bool:
+        """Whether more repetitions of the same sessions could show that any loss is below it."""
+
     def bounds(self, level: float) -> tuple[float, float] | None:
         """Lower and upper bound, each with this one-sided level; None where none can be given."""
 
@@ -94,6 +97,10 @@ class RatioEvidence:
     def _log_loss(self) -> float:
         return self._sign * self.effect.log_ratio
 
+    def decidable(self, margin: float, level: float) -> bool:
+        """Whether the noise between sessions alone leaves room below the margin."""
+        return self._percent(self.effect.floor(level)) < margin
+
     def bounds(self, level: float) -> tuple[float, float] | None:
         """Lower and upper bound, each with this one-sided level."""
         if self.effect.error is None:
@@ -122,6 +129,11 @@ class AnswersEvidence:
     what: str = "questions"
     method: str = "exact McNemar test; Tango's score interval"
     interleaved: bool = True
+
+    def decidable(self, margin: float, level: float) -> bool:
+        """More questions always tell more."""
+        del margin, level
+        return True
 
     @property
     def loss(self) -> float:
@@ -159,6 +171,11 @@ class FailuresEvidence:
     what: str = "requests"
     method: str = "difference of shares; Fisher's exact test"
     interleaved: bool = True
+
+    def decidable(self, margin: float, level: float) -> bool:
+        """More requests always tell more."""
+        del margin, level
+        return True
 
     @property
     def n(self) -> int:

@@ -73,11 +73,12 @@ def _separate(places: Sequence[SeparateSides], common_share: float) -> Effect:
     shared = (math.fsum(math.sqrt(part.variance) for part in sessions) / count) ** 2
     parts = [Part(common_share * shared, min(part.df for part in sessions))]
     parts += [Part((1 - common_share) * part.variance / count**2, part.df) for part in sessions]
+    of_sessions = math.fsum(part.variance for part in parts)
     own = [part for place in places if (part := place.of_repetitions) is not None]
     parts += [Part(part.variance / count**2, part.df) for part in own]
     log_ratio = math.fsum(place.log_ratio for place in places) / count
     n = sum(len(place.baseline) + len(place.candidate) for place in places)
-    return replace(places[0].effect(log_ratio, parts), n=n)
+    return replace(places[0].effect(log_ratio, parts, of_sessions), n=n)
 
 
 def _combined(effects: Sequence[tuple[Effect, int]], places: int) -> Effect:
@@ -103,4 +104,7 @@ def _combined(effects: Sequence[tuple[Effect, int]], places: int) -> Effect:
         interleaved=all(effect.interleaved for effect in known),
         baseline=first.baseline,
         candidate=first.candidate,
+        session_error=math.hypot(
+            *(weight * effect.session_error for effect, weight in zip(known, weights, strict=True))
+        ),
     )

@@ -31,6 +31,9 @@ class Told:
     method: str = "told"
     interleaved: bool = True
 
+    def decidable(self, margin, level):
+        return self.interleaved
+
     def bounds(self, level):
         return self.low, self.high
 
