@@ -4,9 +4,10 @@
     python benchmarks/judge.py --seed 3 --only changes
     python benchmarks/judge.py --anchor-python .venv-anchors/bin/python
 
-Areas: ``changes`` (change points; needs the shared inputs' ``bench/changepoint_bench.py``),
-``sides`` (candidate against baseline) and ``accuracy``. Other programs' detectors (otava, asv,
-ruptures) pin what this project does not: they run under a Python of their own that has them
+Areas: ``changes`` (change points), ``sides`` (candidate against baseline), ``accuracy``, and
+``shared_ab`` (the latter two beside ``ab_bench.py``). ``changes`` and ``shared_ab`` score on the
+``bench`` folder of the shared inputs, and are skipped without it. Other programs' detectors (otava,
+asv, ruptures) pin what this project does not: they run under a Python of their own that has them
 (``pip install numpy scipy``, then ``pip install --no-deps apache-otava ruptures asv asv_runner
 json5 importlib_metadata lazy-importer zipp``). Nothing else should run on the machine: times are
 among the figures. Exit 6 where a goal is not reached.
@@ -21,10 +22,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from judging import accuracy, changes, sides
+from judging import accuracy, changes, shared_ab, sides
 from judging.figure import Figure
 
-AREAS = ("changes", "sides", "accuracy")
+AREAS = ("changes", "sides", "accuracy", "shared_ab")
 ANCHORS = ("otava", "asv", "pelt_rbf", "binseg_l2", "zscore5", "pct5")
 
 
@@ -49,11 +50,17 @@ def main() -> None:
         ),
         "sides": lambda: sides.figures(asked.seed, asked.releases),
         "accuracy": lambda: accuracy.figures(asked.seed, asked.trials),
+        "shared_ab": lambda: shared_ab.figures(asked.shared, asked.seed, asked.releases),
+    }
+    needs = {
+        "changes": changes.bench_file(asked.shared),
+        "shared_ab": shared_ab.bench_file(asked.shared),
     }
     found: list[Figure] = []
     for area in asked.only or AREAS:
-        if area == "changes" and not changes.is_there(asked.shared):
-            print(f"changes: skipped, no {changes.bench_file(asked.shared)}", file=sys.stderr)
+        needed = needs.get(area)
+        if needed is not None and not needed.is_file():
+            print(f"{area}: skipped, no {needed}", file=sys.stderr)
             continue
         begun = time.monotonic()
         figures = parts[area]()

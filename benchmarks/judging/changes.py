@@ -56,11 +56,6 @@ def bench_file(shared: Path) -> Path:
     return shared / "bench" / "changepoint_bench.py"
 
 
-def is_there(shared: Path) -> bool:
-    """Whether there is something to score on."""
-    return bench_file(shared).is_file()
-
-
 def figures(
     shared: Path, seed: int, series: int, anchors: Sequence[str], python: str | None
 ) -> list[Figure]:
