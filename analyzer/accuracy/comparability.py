@@ -53,7 +53,7 @@ def unknown(baseline: AnswerSet, candidate: AnswerSet) -> tuple[str, ...]:
 
 def _asked_with(side: AnswerSet) -> Mapping[str, str]:
     columns = {
-        "task": side.task,
+        "task": side.task if side.task_known else "",
         "metric": side.metric,
         "filter": side.filter,
         "harness": side.harness,

@@ -86,6 +86,7 @@ def from_lm_eval_file(
         metric=metric,
         filter=chosen,
         harness="lm-eval",
+        task_known=_NAME.match(path.stem) is not None or results is not None,
     )
     beside = results or _results_beside(path)
     if beside is None:

@@ -46,7 +46,8 @@ class AnswerSet:
     """What one build answered to one task, and everything that could move the score beside it.
 
     ``refused`` are reasons of the source against the whole measurement, ``notes`` what a reader of
-    the verdict should know. What the source does not record is empty, or None.
+    the verdict should know. What the source does not record is empty, or None; where it does not
+    say the task (a file of any name), ``task`` is a name to show, and ``task_known`` False.
     """
 
     answers: tuple[Answer, ...]
@@ -64,6 +65,7 @@ class AnswerSet:
     settings: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    task_known: bool = True
 
     @property
     def subject(self) -> str:

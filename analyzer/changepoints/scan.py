@@ -15,7 +15,7 @@ SHORTEST = 3
 _PHIS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75)
 # What a memory costs in log likelihood, per phi squared. Without it every step could be taken for
 # memory and every memory for a step; 0 to 10 were tried: more finds more steps in AR(1) noise and
-# alarms on more unchanged series of it, independent noise is indifferent. At 4, four in a hundred
+# alarms on more unchanged series of it, independent noise is indifferent. At 3, four in a hundred
 # unchanged series with phi = 0.5 alarm.
 _MEMORY_COST = 3.0
 

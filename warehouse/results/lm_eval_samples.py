@@ -47,19 +47,20 @@ def read_sample(line: bytes) -> LmEvalSample:
         raise UnreadableSampleError(f"JSON: {error}") from error
     if not isinstance(found, dict):
         raise UnreadableSampleError(f"an object is expected, not {type(found).__name__}")
-    for key in ("doc_id", "target"):
-        if key not in found:
-            raise UnreadableSampleError(f"missing {key!r}")
+    if "doc_id" not in found:
+        raise UnreadableSampleError("missing 'doc_id'")
     metric, score = _score(found)
-    answer = _first(found.get("filtered_resps"))
+    filtered = found.get("filtered_resps", found.get("resps"))
+    answer = _first(filtered)
     return LmEvalSample(
         doc_id=str(found["doc_id"]),
         filter="" if found.get("filter") == "none" else str(found.get("filter") or ""),
         metric=metric,
         score=score,
-        status="unparsable" if answer in {"", "[invalid]"} else "scored",
+        # A line that keeps no answers at all says nothing about how they could be read.
+        status="scored" if filtered is None or answer not in {"", "[invalid]"} else "unparsable",
         answer=answer,
-        expected=str(found["target"]),
+        expected=str(found.get("target", "")),
         question=_question(found),
         response=_first(found.get("resps")),
         doc_hash=str(found.get("doc_hash") or ""),

@@ -6,6 +6,7 @@ import pytest
 from answer_factory import STAMP, sample_line, write_run
 
 from gauntlet.analyzer.accuracy.comparability import differences
+from gauntlet.analyzer.accuracy.judge import judge_accuracy
 from gauntlet.analyzer.accuracy.lm_eval_files import from_lm_eval_file, task_of
 from gauntlet.analyzer.accuracy.sources import read_answers, read_repeats
 from gauntlet.core.errors import ConfigError, UsageError
@@ -77,7 +78,7 @@ def test_every_damaged_line_is_named_with_its_number(tmp_path):
         json.dumps(sample_line(0)),
         "{",
         "[]",
-        json.dumps({"doc_id": 1}),
+        json.dumps({"target": "18"}),
         json.dumps(sample_line(2, float("nan"))),
         json.dumps(sample_line(3, metrics="exact_match")),
     ]
@@ -87,7 +88,7 @@ def test_every_damaged_line_is_named_with_its_number(tmp_path):
     assert [(p.line, p.message.partition(":")[0]) for p in caught.value.problems] == [
         (2, "JSON"),
         (3, "an object is expected, not list"),
-        (4, "missing 'target'"),
+        (4, "missing 'doc_id'"),
         (5, "exact_match"),
         (6, "metrics"),
     ]
@@ -234,3 +235,21 @@ def test_one_decoding_error_everywhere_is_the_adapter_s(tmp_path):
     found = read(tmp_path)
     assert {a.error for a in found.answers} == {"ast_decoder:decoder_failed"}
     assert "adapter error" in found.refused[0]
+
+
+def test_files_of_any_name_are_compared_by_what_they_hold(tmp_path):
+    before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
+    for path, right in ((before, 40), (after, 20)):
+        lines = [{"doc_id": number, "exact_match": float(number < right)} for number in range(50)]
+        path.write_text("\n".join(map(json.dumps, lines)))
+    verdict = judge_accuracy(read(before), read(after), margin=0.02).verdict
+    assert (verdict.outcome, verdict.n, verdict.effect) == ("worse", 50, pytest.approx(-40))
+
+
+def test_names_that_say_the_task_must_say_the_same(tmp_path):
+    one = write_run(tmp_path / "a", [1, 0])
+    other = tmp_path / one.name.replace("gsm8k", "mmlu")
+    other.write_bytes(one.read_bytes())
+    verdict = judge_accuracy(read(one), read(other), margin=0.02).verdict
+    assert verdict.outcome == "config-changed"
+    assert "task gsm8k → mmlu" in verdict.reason
