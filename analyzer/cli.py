@@ -20,6 +20,21 @@ _COMMANDS = {
         "frontier",
         "Compare two sweeps as frontiers.",
     ),
+    "nightly": (
+        "gauntlet.analyzer.nightly_command",
+        "nightly",
+        "Judge one night: what is new, what is missing.",
+    ),
+    "perf": (
+        "gauntlet.analyzer.perf_command",
+        "perf",
+        "Say what happened to the speed of every series.",
+    ),
+    "series": (
+        "gauntlet.analyzer.series_command",
+        "series",
+        "Say what happened to one series of numbers.",
+    ),
 }
 
 

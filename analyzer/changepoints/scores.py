@@ -10,7 +10,7 @@ from gauntlet.analyzer.changepoints.scan import Array
 
 # Where a deviation stops to count more. Ranks would be calibrated for noise of any shape, but they
 # hide how far away five late points are: of steps of 2.5 sigma with five points after them the scan
-# found 65 % instead of 72 %, of an edge of a burst of six 4 % instead of 44 %. Clipped at 3 it would
+# found 65 % instead of 72 %, of the edges of a burst of six 4 % instead of 44 %. At 3 it would
 # find 78 and 80 %, but alarm on 1.8 % of exponential noise instead of 0.5 %.
 _CLIP = 2.25
 _TO_SIGMA = 1.4826

@@ -16,10 +16,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from gauntlet.analyzer.history.reruns import confirm
 
 from gauntlet.analyzer.changepoints import detect
 from gauntlet.analyzer.history.describe import describe
+from gauntlet.analyzer.history.reruns import confirm
 from judging.figure import Figure
 
 AREA = "changes"
@@ -34,7 +34,8 @@ IID = (
 NEAR = 2
 MOST_POINTS = 15
 WALKS, DELAYS = 30, 40
-RERUNS = 3
+RERUNS = 4
+MARGIN_PERCENT = 1.0
 
 Results = Mapping[str, Mapping[str, Any]]
 Rerun = Callable[[int], list[float]]
@@ -210,7 +211,7 @@ def _delays(shared: Path, seed: int, series: int) -> list[Figure]:
             looks += 1
             false += _blamed(values[:night], rerun) is not None
     found = [delay for delay in delays if delay is not None]
-    note = f"5 % step at CoV 2 %, three reruns of suspect and parent, {series} series, seed {seed}"
+    note = f"5 % step at CoV 2 %, four reruns of suspect and parent, {series} series, seed {seed}"
     return [
         Figure(
             area=AREA,
@@ -256,8 +257,14 @@ def _blamed(values: Sequence[float], rerun: Rerun) -> int | None:
     alarm = shape.alarm
     if alarm is None or shape.noise_percent is None:
         return None
-    answer = confirm(rerun(alarm.index), rerun(alarm.parent), shape.noise_percent, rose=alarm.z > 0)
-    return alarm.index if answer.confirmed else None
+    answer = confirm(
+        rerun(alarm.index),
+        rerun(alarm.parent),
+        noise_percent=shape.noise_percent,
+        alarm_percent=alarm.effect_percent,
+        margin_percent=MARGIN_PERCENT,
+    )
+    return alarm.index if answer.outcome == "confirmed" else None
 
 
 def _speed(shared: Path, python: str, detector: str) -> dict[str, float]:

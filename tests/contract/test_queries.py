@@ -20,6 +20,7 @@ from factories import (
     failure_row,
     metric_row,
     repetition_row,
+    run_row,
     sample_row,
     sha_of,
 )
@@ -384,6 +385,91 @@ def test_a_point_that_was_measured_before_is_missing_tonight(store):
     ]
 
 
+def test_nights_of_a_series_are_told_apart_by_their_configuration(store):
+    night = (NOON + SHIFT).date()
+    rows = store.query("history_nights", recipes="nightly", night=night)
+    mine = [row for row in rows if row["series_id"] == "s1"]
+    assert [(row["config_fp"], [point[3] for point in row["points"]]) for row in mine] == [
+        ("a", ["commit0", "commit1"]),
+        ("b", ["commit2"]),
+    ]
+    values = store.query("history_values", recipes="nightly", night=night)
+    by_build = {build: (v, n) for row in values for build, v, n in row["points"]}
+    assert [by_build[point[0]] for row in mine for point in row["points"]] == [
+        (10.0, 1),
+        (11.0, 1),
+        (12.0, 1),
+    ]
+    earlier = store.query("history_nights", recipes="nightly", night=night - timedelta(days=1))
+    assert {row["config_fp"] for row in earlier if row["series_id"] == "s1"} == {"a"}
+
+
+def test_a_night_is_the_day_on_which_its_run_began_and_its_value_the_median(store):
+    evening = (NOON + SHIFT).replace(hour=23, minute=50)
+    rows = []
+    for n, value in enumerate([10.0, 30.0, 11.0, 12.0]):
+        key = {"run_id": "late", "repetition_id": f"late/{n}", "series_id": "late"}
+        at = evening + timedelta(minutes=8 * n)
+        invalid = {"status": "invalid", "reasons": ("throttled: heat",)} if n == 1 else {}
+        rows.append(
+            repetition_row(
+                **key, recipe="late", side="single", started_at=at, ended_at=at, **invalid
+            )
+        )
+        rows.append(metric_row(**key, side="single", value=value))
+    store.insert(batch("late", *rows))
+    (row,) = store.query("history_nights", recipes="late", night=evening.date())
+    (point,) = row["points"]
+    assert (point[1], point[5], point[6]) == (evening.date(), 1, ["throttled: heat"])
+    (values,) = store.query("history_values", recipes="late", night=evening.date())
+    assert [found[1:] for found in values["points"]] == [(11.0, 3)]
+    assert store.query("history_nights", recipes="late", night=evening.date() - timedelta(1)) == []
+
+
+def test_commits_stand_in_the_merge_order(store):
+    rows = store.query("commit_positions", commits=f"{sha_of(5)},{sha_of(2)},{'f' * 40}")
+    assert [(row["repository"], row["position"]) for row in rows] == [("engine", 2), ("engine", 5)]
+
+
+def test_scores_of_all_tasks_come_night_by_night(store):
+    rows = store.query("score_history", night=(NOON + SHIFT).date())
+    mine = [row for row in rows if row["series_id"] == "e"]
+    assert [(row["value"], row["harness_version"]) for row in mine] == [(0.5, "0.0"), (0.6, "0.1")]
+
+
+def test_values_of_reruns_are_those_of_valid_turns_of_both_builds(store):
+    rows = []
+    for pair, side in ((0, "baseline"), (0, "candidate"), (1, "candidate")):
+        key = {"run_id": "again", "pair": pair, "side": side, "workload": "w"}
+        build = "parent" if side == "baseline" else "suspect"
+        row = repetition_row(**key, recipe="again", engine_commit=build, started_at=utc_now())
+        bad = {"status": "invalid", "reasons": ("throttled",)} if pair else {}
+        rows += [row.model_copy(update={"ended_at": utc_now(), **bad}), metric_row(**key)]
+    store.insert(batch("again", *rows))
+    found = store.query("rerun_values", recipes="again", builds="parent,suspect")
+    assert [(row["engine_commit"], row["value"]) for row in found] == [
+        ("parent", 10.0),
+        ("suspect", 10.0),
+    ]
+    assert store.query("rerun_values", recipes="again", builds="others") == []
+
+
+def test_alerts_are_found_by_what_their_subject_begins_with(store):
+    rows = [
+        young(decision_row(run_id="nightly/x", kind="alert", subject=subject, decision_id=subject))
+        for subject in ("history/s1/tpot_ms/p50/rise/a", "other/s1")
+    ]
+    store.insert(batch("alerts", *rows))
+    assert [row["subject"] for row in store.query("alerts")] == [rows[0].subject]
+
+
+def test_the_definitions_of_runs_are_their_newest(store):
+    rows = [run_row("defined", version=n, recipe_definition=text) for n, text in enumerate("ab")]
+    store.insert(batch("definitions", *rows))
+    (row,) = store.query("run_definitions", run_ids="defined,unknown")
+    assert row["recipe_definition"] == "b"
+
+
 def test_books_and_refusals(store):
     assert {row["source"] for row in store.query("freshness")} >= {"gauntlet", "test"}
     (row,) = store.query("refused", days=7)
@@ -489,6 +575,7 @@ def test_every_query_runs_on_an_empty_answer(store):
         "before": 0, "after": 0, "build": 0, "recipe": "none", "task": "none", "series_id": "none",
         "night": date(2020, 1, 1),
         "job_id": "none", "host": "none", "subject": "none", "repository": "none",
+        "recipes": "none", "builds": "none", "commits": "none", "run_ids": "none",
     }  # fmt: skip
     for name in query_names():
         query = load_query(name)

@@ -1,29 +1,31 @@
--- Which points of the nightly matrix are missing or invalid? Those that were measured in the nights before.
--- @night: the UTC day to look at
+-- Which points of the nightly matrix are missing or invalid? Those that were measured in the nights before. A night is the
+-- UTC day on which its run began; sides of comparisons are no part of it.
+-- @night: the night to look at
 -- @nights: how many nights before say what is expected = 14
 -- @times: in how many of them a point must have been seen = 2
 SELECT
-    recipe, workload, point, accelerator, nights_seen, last_seen,
-    ifNull(t.valid, 0) AS valid, ifNull(t.invalid, 0) AS invalid, t.reasons AS reasons,
-    if(ifNull(t.valid, 0) + ifNull(t.invalid, 0) = 0, 'missing', 'invalid') AS state
+    recipe, workload, point, accelerator, nights_seen, last_seen, valid, invalid, reasons,
+    if(valid + invalid = 0, 'missing', 'invalid') AS state, series_id, kind
 FROM
 (
-    SELECT series_id, any(r.recipe) AS recipe, any(r.workload) AS workload, any(r.point) AS point,
-        any(r.accelerator) AS accelerator, uniqExact(toDate(r.started_at)) AS nights_seen, max(r.started_at) AS last_seen
-    FROM repetitions AS r
-    WHERE toDate(r.started_at) < {night: Date} AND toDate(r.started_at) >= {night: Date} - {nights: UInt16}
-        AND r.status = 'valid'
+    SELECT
+        series_id, any(r.recipe) AS recipe, any(r.workload) AS workload, any(r.point) AS point,
+        any(r.accelerator) AS accelerator, any(r.kind) AS kind,
+        uniqExactIf(r.night, r.night < {night: Date} AND r.status = 'valid') AS nights_seen,
+        maxIf(r.started_at, r.night < {night: Date} AND r.status = 'valid') AS last_seen,
+        uniqExactIf(r.repetition_id, r.night = {night: Date} AND r.status = 'valid') AS valid,
+        uniqExactIf(r.repetition_id, r.night = {night: Date} AND r.status != 'valid') AS invalid,
+        arrayDistinct(arrayFlatten(groupArrayIf(r.reasons, r.night = {night: Date}))) AS reasons
+    FROM
+    (
+        SELECT
+            series_id, recipe, workload, point, accelerator, kind, status, reasons, started_at, repetition_id,
+            toDate(min(started_at) OVER (PARTITION BY run_id)) AS night
+        FROM repetitions
+        WHERE side = 'single' AND started_at >= toDateTime({night: Date} - {nights: UInt16}, 'UTC')
+            AND started_at < toDateTime({night: Date} + 2, 'UTC')
+    ) AS r
     GROUP BY series_id
-    HAVING nights_seen >= {times: UInt16}
-) AS expected
-LEFT JOIN
-(
-    SELECT series_id, uniqExactIf(repetition_id, status = 'valid') AS valid,
-        uniqExactIf(repetition_id, status != 'valid') AS invalid, arrayDistinct(arrayFlatten(groupArray(r.reasons))) AS reasons
-    FROM repetitions AS r
-    WHERE toDate(started_at) = {night: Date}
-    GROUP BY series_id
-) AS t USING (series_id)
-WHERE ifNull(t.valid, 0) = 0
+)
+WHERE nights_seen >= {times: UInt16} AND valid = 0
 ORDER BY state DESC, recipe, workload, point
-SETTINGS join_use_nulls = 1

@@ -205,7 +205,7 @@ def test_equal_weights_average_categories_and_their_errors():
 
 @pytest.mark.parametrize(
     ("weights", "match"),
-    [("sise", "did you mean 'size'"), ({"a": 1.0}, "none for b"), ({"a": -1, "b": 2}, "above 0")],
+    [("sizes", "did you mean 'size'"), ({"a": 1.0}, "none for b"), ({"a": -1, "b": 2}, "above 0")],
     ids=["unknown", "missing", "negative"],
 )
 def test_weights_that_do_not_fit_are_refused(weights, match):
