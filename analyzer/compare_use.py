@@ -6,9 +6,14 @@ from pathlib import Path
 
 from gauntlet.analyzer.compare import compare_run, verdict_rows
 from gauntlet.analyzer.comparison.compare import Comparison, compare_measured
+from gauntlet.analyzer.comparison.effects import Noise
 from gauntlet.analyzer.comparison.looks import Budget
-from gauntlet.analyzer.comparison.margins import load_margins
+from gauntlet.analyzer.comparison.margins import Margins, load_margins
+from gauntlet.analyzer.comparison.objectives import Spot
+from gauntlet.analyzer.measured import Measured, Statistic
 from gauntlet.analyzer.selection import load_sides
+from gauntlet.analyzer.selection.selector import parse_selector
+from gauntlet.analyzer.session_noise import noise_of_sessions
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import UsageError
 from gauntlet.warehouse.batch import decision_batch
@@ -89,4 +94,23 @@ def compare_selected(
     measured = load_sides(
         asked.baseline, asked.candidate, location=location, telemetry=telemetry, where=where
     )
-    return compare_measured(measured, margins=by, budget=Budget(false_alarm_rate=false_alarm_rate))
+    return compare_measured(
+        measured,
+        margins=by,
+        budget=Budget(false_alarm_rate=false_alarm_rate),
+        history=_history(asked, location, measured, by),
+    )
+
+
+def _history(
+    asked: Asked, location: str, measured: Sequence[Measured], margins: Margins
+) -> dict[tuple[Spot, Statistic], Noise]:
+    """Noise between sessions that the warehouse knows of; of result files it knows none."""
+    kinds = {parse_selector(text).kind for text in (asked.baseline, asked.candidate)}
+    if kinds == {"files"}:
+        return {}
+    known = [key for each in measured for key in each.values if margins.of(key) is not None]
+    with open_store(location) as store:
+        return noise_of_sessions(
+            store, measured, list(dict.fromkeys(known)), until=utc_now().date()
+        )

@@ -9,8 +9,8 @@ Areas: ``changes`` (change points), ``sides`` (candidate against baseline), ``ac
 ``bench`` folder of the shared inputs, and are skipped without it. Other programs' detectors (otava,
 asv, ruptures) pin what this project does not: they run under a Python of their own that has them
 (``pip install numpy scipy``, then ``pip install --no-deps apache-otava ruptures asv asv_runner
-json5 importlib_metadata lazy-importer zipp``). Nothing else should run on the machine: times are
-among the figures. Exit 6 where a goal is not reached.
+json5 importlib_metadata lazy-importer zipp tabulate``). Nothing else should run on the machine:
+times are among the figures. Exit 6 where a goal is not reached.
 """
 
 import argparse

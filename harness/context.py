@@ -119,6 +119,9 @@ class Measurement:
         spec = self.engine.spec
         workload = _comparable(task)
         told = {"client_path": client_path, "plan_digest": plan_digest}
+        # The fingerprint says that a variable differs; only the row can say which.
+        environment = environment_of(spec.environment)
+        told |= {f"env.{name}": value for name, value in environment.items()}
         return RepetitionRow(
             **self.key(task.name),
             recipe=self.recipe,
@@ -139,7 +142,7 @@ class Measurement:
                 driver=self.driver,
                 client=f"{client} {client_path}".strip(),
                 client_version=client_version,
-                env=environment_of(spec.environment),
+                env=environment,
             ),
             engine_kind=spec.kind,
             engine_version=self.version,

@@ -9,7 +9,8 @@ from gauntlet.analyzer.measured import Measured
 # Refusing work makes a server look fast.
 MOST_FAILED_SHARE = 0.05
 _MOST_SHOWN = 5
-_ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_]*")
+# Our rows say ``env.NAME``, those of other programs only the name.
+_ENVIRONMENT = re.compile(r"(env\.)?[A-Z][A-Z0-9_]*")
 # These describe what was sent, and are compared as the prompts that they are.
 _NO_SETTINGS = frozenset({"plan_digest"})
 

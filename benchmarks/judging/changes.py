@@ -61,6 +61,8 @@ def figures(
     shared: Path, seed: int, series: int, anchors: Sequence[str], python: str | None
 ) -> list[Figure]:
     """Figures of one seed with ``series`` series a scenario; ``anchors`` run under ``python``."""
+    for name in anchors if python else ():
+        _check(shared, name, str(python))
     # One process each, one after the other: nothing competes for the processor.
     results: dict[str, Results] = {"gauntlet": _ours(shared, seed, series)}
     for name in anchors if python else ():
@@ -121,6 +123,15 @@ def figures(
 def _ours(shared: Path, seed: int, series: int) -> Results:
     found: Results = bench(shared).run(detect, seed, series, NEAR, DELAYS, MOST_POINTS, WALKS)
     return found
+
+
+def _check(shared: Path, name: str, python: str) -> None:
+    """End with what is missing where a detector cannot be loaded, before anything is measured."""
+    command = [python, str(bench_file(shared)), "--detectors", name, "--only", "none", "--n", "1"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or ["it said nothing"]
+        sys.exit(f"{name} cannot run under {python}: {said[-1]} (--anchors leaves it out)")
 
 
 def _theirs(shared: Path, seed: int, series: int, name: str, python: str) -> Results:

@@ -170,6 +170,12 @@ def test_a_refused_pair_leaves_the_others():
             id="environment-that-the-fingerprint-forgot",
         ),
         pytest.param(
+            {"settings": {"env.OMP_NUM_THREADS": "8"}},
+            {"settings": {"env.OMP_NUM_THREADS": "16"}},
+            "env.OMP_NUM_THREADS 8 against 16",
+            id="environment-as-our-rows-have-it",
+        ),
+        pytest.param(
             {"config_fp": "a"},
             {"config_fp": "b"},
             "fingerprint a against b, no recorded setting says why",

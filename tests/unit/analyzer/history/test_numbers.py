@@ -55,7 +55,7 @@ def test_a_column_must_be_said_where_there_are_several():
     with pytest.raises(UsageError, match="2 columns: a, v"):
         read_numbers("a,v\n1,2\n", name="f")
     with pytest.raises(UsageError, match="did you mean 'value'"):
-        read_numbers("a,value\n1,2\n", name="f", column="valu")
+        read_numbers("a,value\n1,2\n", name="f", column="values")
 
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=False), max_size=30))
