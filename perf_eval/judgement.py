@@ -9,7 +9,7 @@ from gauntlet.perf_eval.workloads import Name, Range
 
 # A B and B A.
 PAIRS_PER_BLOCK = 2
-LOAD_METRICS = ("ttft_ms", "tpot_ms", "e2e_ms", "output_tokens_per_s")
+LOAD_METRICS = ("ttft_ms", "tpot_ms", "itl_ms", "e2e_ms", "output_tokens_per_s")
 
 
 class LoadObjective(RecipePart):
@@ -17,9 +17,9 @@ class LoadObjective(RecipePart):
 
     workload: Name
     """Name of the workload."""
-    metric: Literal["ttft_ms", "tpot_ms", "e2e_ms", "output_tokens_per_s"]
+    metric: Literal["ttft_ms", "tpot_ms", "itl_ms", "e2e_ms", "output_tokens_per_s"]
     """Which metric."""
-    statistic: Literal["mean", "p50", "p90", "p99", "total"]
+    statistic: Literal["mean", "p50", "p90", "p95", "p99", "total"]
     """Which statistic of it; total for output_tokens_per_s."""
     margin_percent: float = Field(gt=0, lt=100)
     """How much worse is still the same."""
