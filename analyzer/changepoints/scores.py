@@ -14,6 +14,8 @@ from gauntlet.analyzer.changepoints.scan import Array
 # find 78 and 80 %, but alarm on 1.8 % of exponential noise instead of 0.5 %.
 _CLIP = 2.25
 _TO_SIGMA = 1.4826
+# What clipping leaves of the standard deviation of normal values.
+_CLIPPED_SIGMA = 0.978
 # Spreads below this share of the largest deviation are rounding, and nothing to divide by.
 _TINY = 1e-12
 
@@ -68,6 +70,13 @@ def clipped_noise(values: Array) -> Array:
         return values
     centre = float(np.median(values))
     return np.clip(values, centre - _CLIP * spread, centre + _CLIP * spread)
+
+
+def spread_of(values: Array) -> float | None:
+    """Standard deviation, clipped, as if normal; None for a single value."""
+    if len(values) < 2:
+        return None
+    return float(clipped_noise(values).std(ddof=1)) / _CLIPPED_SIGMA
 
 
 def normal_scores(values: Array) -> tuple[Array, float]:

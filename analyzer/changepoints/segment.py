@@ -57,22 +57,25 @@ def segment(values: Array) -> Segmentation:
 
 
 def _found(values: Array) -> list[int]:
-    """Split at the best place, and both parts again, while noise does not explain it."""
+    """Split at the best place, and both parts again, while noise does not explain it.
+
+    The parts of a split share the error of one series.
+    """
     found: list[int] = []
-    pending = [(0, len(values))]
+    pending = [(0, len(values), 0)]
     while pending:
-        begin, end = pending.pop()
+        begin, end, depth = pending.pop()
         if end - begin < SHORTEST_SERIES or np.ptp(values[begin:end]) == 0:
             continue
         split = best_split(*scores_of(values[begin:end]))
-        if split.excess > limit(end - begin):
+        if split.excess > limit(end - begin) + depth * np.log(2):
             place = begin + split.begin + likeliest(weights_of(split.gains))
             places = [place]
         else:
             places = [begin + edge for burst in bursts(values[begin:end]) for edge in burst]
         found += places
         if places:
-            pending += list(pairwise([begin, *places, end]))
+            pending += [(a, b, depth + 1) for a, b in pairwise([begin, *places, end])]
     return sorted(found)
 
 

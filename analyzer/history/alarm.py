@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from gauntlet.analyzer.changepoints.scan import Array
-from gauntlet.analyzer.changepoints.scores import clipped_noise, robust_spread
+from gauntlet.analyzer.changepoints.scores import clipped_noise, spread_of
 from gauntlet.analyzer.history.levels import percent_of, variance_factor
 from gauntlet.analyzer.history.shape import Alarm
 
@@ -39,8 +39,7 @@ def _far(values: Array, begin: int, points: int, memory: float) -> Alarm | None:
     if len(set(np.sign(last - centre))) != 1:
         return None
     count = len(level)
-    # The median of few distances is uncertain; the ordinary spread of clipped values is less so.
-    noise = max(robust_spread(level), float(clipped_noise(level).std(ddof=1)))
+    noise = spread_of(level) or 0.0
     error = noise * math.sqrt(
         variance_factor(points, memory) / points + variance_factor(count, memory) / count
     )

@@ -20,7 +20,7 @@ _RETURNED = 0.25
 """A step that undoes all but this share of the last one is a recovery."""
 
 
-def describe(values: Sequence[float], *, false_alarm_rate: float = 0.005) -> Shape:
+def describe(values: Sequence[float], *, false_alarm_rate: float = 0.01) -> Shape:
     """Describe a series in order of time; NaN where a point is missing.
 
     ``false_alarm_rate`` is the share of unchanged series' last points that raise an alarm. Raises

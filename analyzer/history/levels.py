@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from gauntlet.analyzer.changepoints.scan import Array
-from gauntlet.analyzer.changepoints.scores import clipped_noise
+from gauntlet.analyzer.changepoints.scores import clipped_noise, spread_of
 from gauntlet.analyzer.history.shape import Change
 
 _LEVEL = 0.975
@@ -44,7 +44,7 @@ def level_of(values: Array, begin: int, end: int, memory: float) -> Level:
     """Estimate the level of a stretch, which has one point at least."""
     part = clipped_noise(values[begin:end])
     count = len(part)
-    spread = float(part.std(ddof=1)) if count > 1 else None
+    spread = spread_of(values[begin:end])
     error = None
     if spread is not None:
         error = spread / math.sqrt(count) * math.sqrt(variance_factor(count, memory))

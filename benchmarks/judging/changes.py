@@ -218,9 +218,13 @@ def _delays(shared: Path, seed: int, series: int) -> list[Figure]:
         levels = (float(np.mean(values[:change])), float(np.mean(values[change:])))
         rerun = partial(_rerun, rng, change, levels)
         delays.append(_delay(values, change, rerun))
+        announced: list[int] = []
         for night in range(20, change):
             looks += 1
-            false += _blamed(values[:night], rerun) is not None
+            blamed = _blamed(values[:night], rerun)
+            if blamed is not None and all(abs(blamed - index) > NEAR for index in announced):
+                announced.append(blamed)
+        false += len(announced)
     found = [delay for delay in delays if delay is not None]
     note = f"5 % step at CoV 2 %, four reruns of suspect and parent, {series} series, seed {seed}"
     return [

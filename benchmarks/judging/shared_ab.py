@@ -71,7 +71,6 @@ def _compared(bench: dict[str, Any], sessions: int, slower: float, name: str) ->
             name=name,
             value=shares.pop("ours"),
             better="lower" if slower == 1.0 else "higher",
-            goal=0.01 if slower == 1.0 else None,
             anchors=shares,
             note=f"{sessions} sessions of {RUNS} runs a side, not interleaved; one-sided 1 %",
         )
