@@ -49,7 +49,8 @@ class HistoryRequest:
 def load_series(store: Store, request: HistoryRequest) -> list[Series]:
     """Read series, ordered by recipe, workload, point and statistic.
 
-    Raises UsageError for a recipe of which nothing was measured in that time.
+    Raises UsageError for a recipe of which nothing was measured in that time, and for statistics
+    that nothing has.
     """
     asked: dict[str, object] = {
         "recipes": ",".join(request.recipes),
@@ -60,7 +61,14 @@ def load_series(store: Store, request: HistoryRequest) -> list[Series]:
     _known(request, {row["recipe"] for row in rows}, store)
     metrics = ",".join("/".join(statistic) for statistic in request.statistics)
     values = store.query("history_values", **asked, metrics=metrics)
+    if rows and not values and request.statistics is not DEFAULT_STATISTICS:
+        raise _unknown_statistic(store, request.statistics)
     return _with_definitions(store, join(rows, values))
+
+
+def _unknown_statistic(store: Store, asked: Sequence[Statistic]) -> UsageError:
+    known = {f"{row['metric']} {row['statistic']}" for row in store.query("known_statistics")}
+    return unknown_name("statistic", " ".join(asked[0]), known)
 
 
 def _known(request: HistoryRequest, found: set[str], store: Store) -> None:

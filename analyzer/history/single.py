@@ -8,18 +8,21 @@ from gauntlet.analyzer.verdict import Outcome
 
 Naming = Callable[[int], str]
 _LONG_ENOUGH = 10
+_MOVES = ("step", "recovery", "drift")
+_ALARM_METHOD = "distance of the last points from the present level, Student's t"
+_SCAN_METHOD = "likelihood-ratio scan with AR(1) noise"
 
 
 class PlainChange(TypedDict):
-    """A change as JSON; ``interval`` holds the first new point with 95 %."""
+    """A change as JSON; ``index_interval`` holds the first new point with 95 %."""
 
     kind: str
     index: int
     at: str
-    interval: tuple[int, int]
+    index_interval: tuple[int, int]
     end: int | None
     effect: float
-    effect_interval: tuple[float, float]
+    interval: tuple[float, float]
     before: float
     after: float
     n: tuple[int, int]
@@ -36,17 +39,24 @@ class PlainAlarm(TypedDict):
     parent: int
     points: int
     effect: float
-    effect_interval: tuple[float, float]
+    interval: tuple[float, float]
     z: float
     p: float
     reason: str
 
 
 class PlainShape(TypedDict):
-    """A series as JSON; effects are per cent of the level before."""
+    """A series as JSON; effects are per cent of the level before.
+
+    ``effect``, ``interval`` and ``method`` are those of what the verdict rests on: the last change
+    of the level, or the alarm; None where there is none.
+    """
 
     verdict: Outcome
     reason: str
+    effect: float | None
+    interval: tuple[float, float] | None
+    method: str
     n: int
     level: float | None
     level_from: int | None
@@ -83,17 +93,22 @@ def verdict_of(shape: Shape, reading: Reading) -> tuple[Outcome, str]:
         return "missing", shape.reason or "nothing was measured"
     if shape.alarm is not None:
         return "inconclusive", alarm_reason(shape.alarm, reading)
-    steps = [change for change in shape.changes if change.kind in ("step", "recovery")]
-    if steps and abs(steps[-1].effect_percent) >= reading.margin_percent:
-        last = steps[-1]
+    last = _last_of_level(shape)
+    if last is not None and abs(last.effect_percent) >= reading.margin_percent:
         if _loss(last.effect_percent, reading) > 0:
             return "worse", change_reason(last, reading)
-        if last.kind == "step":
+        if last.kind != "recovery":
             return "better", change_reason(last, reading)
     if open_because := unjudged(shape):
         return "inconclusive", open_because
     since = reading.name(shape.level_from) if shape.level_from is not None else "the beginning"
     return "same", f"no step of {reading.margin_percent:g} % or more since {since}"
+
+
+def _last_of_level(shape: Shape) -> Change | None:
+    """The last change that moved the level."""
+    moved = [change for change in shape.changes if change.kind in _MOVES]
+    return moved[-1] if moved else None
 
 
 def _loss(effect_percent: float, reading: Reading) -> float:
@@ -130,9 +145,14 @@ def alarm_reason(alarm: Alarm, reading: Reading) -> str:
 def plain_shape(shape: Shape, reading: Reading) -> PlainShape:
     """A shape as JSON."""
     verdict, reason = verdict_of(shape, reading)
+    last = _last_of_level(shape)
+    basis = shape.alarm or last
     return PlainShape(
         verdict=verdict,
         reason=reason,
+        effect=None if basis is None else basis.effect_percent,
+        interval=None if basis is None else (basis.lower_percent, basis.upper_percent),
+        method=_ALARM_METHOD if shape.alarm else last.method if last else _SCAN_METHOD,
         n=shape.n,
         level=shape.level,
         level_from=shape.level_from,
@@ -147,10 +167,10 @@ def _plain_change(change: Change, reading: Reading) -> PlainChange:
         kind=change.kind,
         index=change.index,
         at=reading.name(change.index),
-        interval=(change.first, change.last),
+        index_interval=(change.first, change.last),
         end=change.end,
         effect=change.effect_percent,
-        effect_interval=(change.lower_percent, change.upper_percent),
+        interval=(change.lower_percent, change.upper_percent),
         before=change.before,
         after=change.after,
         n=(change.n_before, change.n_after),
@@ -167,7 +187,7 @@ def _plain_alarm(alarm: Alarm, reading: Reading) -> PlainAlarm:
         parent=alarm.parent,
         points=alarm.points,
         effect=alarm.effect_percent,
-        effect_interval=(alarm.lower_percent, alarm.upper_percent),
+        interval=(alarm.lower_percent, alarm.upper_percent),
         z=alarm.z,
         p=alarm.p_value,
         reason=alarm_reason(alarm, reading),

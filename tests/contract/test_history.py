@@ -198,6 +198,7 @@ def test_a_night_fails_once_for_a_loss_and_is_idempotent(folder, tmp_path):
 
 def test_a_dry_run_records_nothing_and_holes_end_in_five(folder):
     tomorrow = (TONIGHT + timedelta(days=1)).isoformat()
+    run(nightly, folder)  # tonight's regression is announced, and not new tomorrow
     with open_store(folder) as store:
         before = store.count("decisions")
         result = run(nightly, folder, "--night", tomorrow, "--dry-run", "--json")

@@ -92,7 +92,7 @@ def test_the_direction_turns_the_verdict():
 def test_every_change_carries_numbers_method_and_reason():
     (found,) = plain_shape(shape(change(20, 5.0)), LOWER)["changes"]
     assert found["reason"] == "a step of +5.0 % (+4.5 to +5.5; worse) at point 20"
-    assert (found["n"], found["interval"], found["method"]) == ((20, 10), (20, 20), "made up")
+    assert (found["n"], found["index_interval"], found["method"]) == ((20, 10), (20, 20), "made up")
 
 
 def run(*arguments, text=None):
