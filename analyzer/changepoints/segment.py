@@ -59,23 +59,24 @@ def segment(values: Array) -> Segmentation:
 def _found(values: Array) -> list[int]:
     """Split at the best place, and both parts again, while noise does not explain it.
 
-    The parts of a split share the error of one series.
+    Parts of a split have half of the error each, so that false steps stay rare among the true.
     """
     found: list[int] = []
-    pending = [(0, len(values), 0)]
+    pending = [(0, len(values))]
     while pending:
-        begin, end, depth = pending.pop()
+        begin, end = pending.pop()
+        shared = float(np.log(2)) if found else 0.0
         if end - begin < SHORTEST_SERIES or np.ptp(values[begin:end]) == 0:
             continue
         split = best_split(*scores_of(values[begin:end]))
-        if split.excess > limit(end - begin) + depth * np.log(2):
+        if split.excess > limit(end - begin) + shared:
             place = begin + split.begin + likeliest(weights_of(split.gains))
             places = [place]
         else:
             places = [begin + edge for burst in bursts(values[begin:end]) for edge in burst]
         found += places
         if places:
-            pending += [(a, b, depth + 1) for a, b in pairwise([begin, *places, end])]
+            pending += list(pairwise([begin, *places, end]))
     return sorted(found)
 
 
