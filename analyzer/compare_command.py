@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from gauntlet.analyzer.options import json_option, telemetry_option, where_option
 from gauntlet.warehouse.location import warehouse_option
 
 
@@ -12,12 +13,8 @@ from gauntlet.warehouse.location import warehouse_option
 @click.argument("sides", nargs=-1, metavar="[RUN_ID | A B]")
 @click.option("--baseline", metavar="SEL", help="What to compare with; the same as A.")
 @click.option("--candidate", metavar="SEL", help="What is judged; the same as B.")
-@click.option("--where", multiple=True, metavar="KEY=VALUE", help="Filter both sides; repeatable.")
-@click.option(
-    "--telemetry",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSON Lines telemetry that result files are judged by.",
-)
+@where_option
+@telemetry_option
 @click.option(
     "--margins",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -32,7 +29,7 @@ from gauntlet.warehouse.location import warehouse_option
 )
 @click.option("--dry-run", is_flag=True, help="Judge a run, but record nothing.")
 @click.option("--all", "whole", is_flag=True, help="List also what only informs.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @warehouse_option
 def compare(
     *,

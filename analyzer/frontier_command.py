@@ -5,18 +5,15 @@ from pathlib import Path
 
 import click
 
+from gauntlet.analyzer.options import json_option, telemetry_option, where_option
 from gauntlet.warehouse.location import warehouse_option
 
 
 @click.command()
 @click.option("--baseline", required=True, metavar="SEL", help="What to compare with.")
 @click.option("--candidate", required=True, metavar="SEL", help="What is judged.")
-@click.option("--where", multiple=True, metavar="KEY=VALUE", help="Filter both sides; repeatable.")
-@click.option(
-    "--telemetry",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSON Lines telemetry that result files are judged by.",
-)
+@where_option
+@telemetry_option
 @click.option(
     "--margin-percent",
     type=click.FloatRange(0, 100, min_open=True, max_open=True),
@@ -34,7 +31,7 @@ from gauntlet.warehouse.location import warehouse_option
 @click.option(
     "--across-configurations", "across", is_flag=True, help="The sides differ in it on purpose."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @warehouse_option
 def frontier(
     *,

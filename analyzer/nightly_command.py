@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from gauntlet.analyzer.options import branch_option, json_option, step_margin_option
 from gauntlet.warehouse.location import warehouse_option
 
 
@@ -18,14 +19,8 @@ from gauntlet.warehouse.location import warehouse_option
 @click.option(
     "--days", type=click.IntRange(14, 4000), default=400, show_default=True, help="How far back."
 )
-@click.option(
-    "--margin-percent",
-    type=click.FloatRange(0, 100, max_open=True),
-    default=1.0,
-    show_default=True,
-    help="A smaller step is for information.",
-)
-@click.option("--branch", default="main", show_default=True, help="Whose merge order counts.")
+@step_margin_option
+@branch_option
 @click.option(
     "--reruns",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -33,7 +28,7 @@ from gauntlet.warehouse.location import warehouse_option
 )
 @click.option("--all", "everything", is_flag=True, help="Every series of a group.")
 @click.option("--dry-run", is_flag=True, help="Judge, but record nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @warehouse_option
 def nightly(
     *,

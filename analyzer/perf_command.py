@@ -4,6 +4,7 @@ import json
 
 import click
 
+from gauntlet.analyzer.options import branch_option, json_option, step_margin_option
 from gauntlet.warehouse.location import warehouse_option
 
 
@@ -14,16 +15,10 @@ from gauntlet.warehouse.location import warehouse_option
 @click.option(
     "--days", type=click.IntRange(1, 4000), default=400, show_default=True, help="How far back."
 )
-@click.option(
-    "--margin-percent",
-    type=click.FloatRange(0, 100, max_open=True),
-    default=1.0,
-    show_default=True,
-    help="A smaller step is for information.",
-)
-@click.option("--branch", default="main", show_default=True, help="Whose merge order counts.")
+@step_margin_option
+@branch_option
 @click.option("--all", "everything", is_flag=True, help="Also what does not hold any more.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @warehouse_option
 def perf(
     *,

@@ -5,6 +5,7 @@ from typing import IO
 
 import click
 
+from gauntlet.analyzer.options import json_option
 from gauntlet.warehouse.location import warehouse_option
 
 
@@ -33,7 +34,7 @@ from gauntlet.warehouse.location import warehouse_option
     show_default=True,
     help="A smaller step does not matter.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @warehouse_option
 def series(
     *,
