@@ -50,7 +50,7 @@ Values = npt.NDArray[np.float64]
 # Pairs get levels of their own where equal ones differ as much only once in a hundred times.
 _PAIRS_DIFFER = 0.01
 # Values that repeat to the last digit were rounded: no error is taken to be below 0.01 %.
-_LEAST_ERROR = 1e-4
+LEAST_ERROR = 1e-4
 
 
 class PairKey(NamedTuple):
@@ -175,7 +175,7 @@ class SeparateSides:
         shown = "normal" if math.isinf(df) else f"Student's t, {df:.0f} degrees of freedom"
         return Effect(
             log_ratio=log_ratio,
-            error=max(math.sqrt(math.fsum(part.variance for part in parts)), _LEAST_ERROR),
+            error=max(math.sqrt(math.fsum(part.variance for part in parts)), LEAST_ERROR),
             df=df,
             n=len(self.baseline) + len(self.candidate),
             what="repetitions",
@@ -223,7 +223,7 @@ def interleaved_effect(pairs: Mapping[PairKey, Turns]) -> Effect:
     error, df, levels = None, 0.0, "one pair shows no spread"
     if n > 1:
         variance, df, levels = _turn_variance(pairs, blocks)
-        error = max(math.sqrt(2 * variance / n), _LEAST_ERROR)
+        error = max(math.sqrt(2 * variance / n), LEAST_ERROR)
     of_blocks = f", {_counted(len(blocks), 'block')} A B B A" if blocks else ""
     test = f"; Student's t, {df:.0f} degrees of freedom" if error is not None else ""
     return Effect(

@@ -11,7 +11,7 @@ from gauntlet.analyzer.frontier.comparable import (
     what_is_left_out,
     why_unusable,
 )
-from gauntlet.analyzer.frontier.judge import Finding, Rule, blank, decide, findings_of
+from gauntlet.analyzer.frontier.judge import Noted, Rule, blank, decide_noted, findings_of
 from gauntlet.analyzer.frontier.layout import sides_of
 from gauntlet.analyzer.frontier.points import (
     FrontierPoint,
@@ -44,14 +44,13 @@ def compare_frontiers(
         _band(some, sweep, subjects[sweep], units, rule, across=across)
         for sweep, some in sweeps.items()
     ]
-    findings = [finding for _, found in built for finding in found]
-    decided = {verdict.subject: verdict for verdict in decide(findings, rule)}
-    return FrontierReport(
-        bands=tuple(
-            replace(band, verdicts=(*band.verdicts, *(decided[each.subject] for each in found)))
-            for band, found in built
-        )
-    )
+    noted = [each for _, found in built for each in found]
+    decided = {verdict.subject: verdict for verdict in decide_noted(noted, rule)}
+    bands = []
+    for band, found in built:
+        judged = (decided[each.finding.subject] for each in found)
+        bands.append(replace(band, verdicts=(*band.verdicts, *judged)))
+    return FrontierReport(bands=tuple(bands))
 
 
 def _band(
@@ -62,7 +61,7 @@ def _band(
     rule: Rule,
     *,
     across: bool,
-) -> tuple[BandReport, list[Finding]]:
+) -> tuple[BandReport, list[Noted]]:
     """One band's points, and what there is to decide about it."""
     gpus = gpus_by_side(measured)
     per_gpu = all(None not in counts for counts in gpus.values())

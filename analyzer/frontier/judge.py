@@ -4,14 +4,16 @@ Effects are per cent of the baseline's area, or of its throughput at one interac
 better. docs/significance.md has the rule.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
+from gauntlet.analyzer.comparison.decide import Finding, decide
+from gauntlet.analyzer.comparison.evidence import RatioEvidence
+from gauntlet.analyzer.comparison.looks import Budget
 from gauntlet.analyzer.frontier.geometry import (
     ORIGIN,
     Array,
@@ -20,8 +22,7 @@ from gauntlet.analyzer.frontier.geometry import (
     hypervolume,
     throughput_at,
 )
-from gauntlet.analyzer.frontier.resample import DRAWS, Shift, Sides, shift_of
-from gauntlet.analyzer.stats import holm
+from gauntlet.analyzer.frontier.resample import DRAWS, Sides, Summary, shift_of
 from gauntlet.analyzer.verdict import Outcome, Verdict
 
 AREA_UNIT = "tokens/s/user x tokens/s/GPU"
@@ -47,60 +48,55 @@ class Rule:
     reference: Corner = ORIGIN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One objective that could be looked at; ``shift`` is None where it has no number."""
+class Noted(NamedTuple):
+    """An objective, and what a reader of its verdict should know."""
 
-    subject: str
-    blocking: bool
-    shift: Shift | None
-    baseline: float | None
-    candidate: float | None
-    value_unit: str
+    finding: Finding
     note: str = ""
 
 
-def findings_of(subject: str, sides: Sides, rule: Rule, note: str = "") -> list[Finding]:
+def findings_of(subject: str, sides: Sides, rule: Rule, note: str = "") -> list[Noted]:
     """Look at the areas, and at the throughput at a few interactivities that both sides reach."""
     baseline, candidate = sides.baseline.means(), sides.candidate.means()
     area = partial(hypervolume, reference=rule.reference)
-    estimate = partial(
-        shift_of,
-        sides,
-        alpha=rule.false_alarm_rate,
-        noise=rule.noise_percent / 100,
-        draws=rule.draws,
-        seed=rule.seed,
-    )
-    found = [
-        Finding(
-            subject=f"{subject}/hypervolume",
-            blocking=True,
-            shift=estimate(area),
-            baseline=float(area(*baseline)),
-            candidate=float(area(*candidate)),
-            value_unit=AREA_UNIT,
-            note=note,
-        )
-    ]
+    found = [Noted(_finding(f"{subject}/hypervolume", sides, area, rule, AREA_UNIT), note)]
     for at in equal_interactivities(baseline, candidate):
         read = partial(throughput_at, interactivity=at)
-        found.append(
-            Finding(
-                subject=f"{subject}/throughput@{at:.3g}",
-                blocking=False,
-                shift=estimate(read),
-                baseline=float(read(*baseline)),
-                candidate=float(read(*candidate)),
-                value_unit=THROUGHPUT_UNIT,
-            )
-        )
+        at_subject = f"{subject}/throughput@{at:.3g}"
+        finding = _finding(at_subject, sides, read, rule, THROUGHPUT_UNIT, blocking=False)
+        found.append(Noted(finding))
     if len(found) == 1:
-        found.append(_no_overlap(subject, baseline, candidate))
+        found.append(Noted(_no_overlap(subject, baseline, candidate, rule)))
     return found
 
 
-def _no_overlap(subject: str, baseline: Frontier, candidate: Frontier) -> Finding:
+def _finding(
+    subject: str,
+    sides: Sides,
+    summary: Summary,
+    rule: Rule,
+    value_unit: str,
+    *,
+    blocking: bool = True,
+) -> Finding:
+    effect = shift_of(
+        sides, summary, noise=rule.noise_percent / 100, draws=rule.draws, seed=rule.seed
+    )
+    return Finding(
+        subject=subject,
+        blocking=blocking,
+        margin=rule.margin_percent,
+        unit="%",
+        evidence=None if effect is None else RatioEvidence(effect=effect, higher_is_better=True),
+        baseline=float(summary(*sides.baseline.means())),
+        candidate=float(summary(*sides.candidate.means())),
+        value_unit=value_unit,
+        higher_is_better=True,
+        why_unusable="no repetition of it says anything by itself",
+    )
+
+
+def _no_overlap(subject: str, baseline: Frontier, candidate: Frontier, rule: Rule) -> Finding:
     said = [
         f"{name} reaches {np.nanmin(x):.3g} to {np.nanmax(x):.3g}"
         for name, (x, _) in (("the baseline", baseline), ("the candidate", candidate))
@@ -108,66 +104,24 @@ def _no_overlap(subject: str, baseline: Frontier, candidate: Frontier) -> Findin
     return Finding(
         subject=f"{subject}/throughput",
         blocking=False,
-        shift=None,
-        baseline=None,
-        candidate=None,
+        margin=rule.margin_percent,
+        unit="%",
         value_unit=THROUGHPUT_UNIT,
-        note=f"no range of interactivity that both reach: {', '.join(said)} tokens/s/user",
+        higher_is_better=True,
+        why_unusable=(
+            f"no range of interactivity that both reach: {', '.join(said)} tokens/s/user"
+        ),
     )
 
 
-def decide(findings: Sequence[Finding], rule: Rule) -> list[Verdict]:
-    """Decide every objective; areas of all bands share one error budget (Holm).
-
-    Throughput at one interactivity informs: its p-values are adjusted by Benjamini and Hochberg.
-    """
-    adjusted: dict[str, float] = {}
-    for blocking in (True, False):
-        tested = {
-            finding.subject: finding.shift.p_value
-            for finding in findings
-            if finding.blocking == blocking
-            and finding.shift is not None
-            and finding.shift.p_value is not None
-        }
-        p_values = list(tested.values())
-        if p_values:
-            together = holm(p_values) if blocking else stats.false_discovery_control(p_values)
-            adjusted |= dict(zip(tested, map(float, together), strict=True))
-    return [_decide(finding, adjusted.get(finding.subject), rule) for finding in findings]
-
-
-def _decide(finding: Finding, adjusted_p: float | None, rule: Rule) -> Verdict:
-    shift = finding.shift
-    verdict = blank(
-        finding.subject,
-        "missing",
-        finding.note or "no repetition of it says anything by itself",
-        rule,
-        blocking=finding.blocking,
-    )
-    verdict = replace(
-        verdict,
-        baseline=finding.baseline,
-        candidate=finding.candidate,
-        value_unit=finding.value_unit,
-    )
-    if shift is None:
-        return verdict
-    verdict = replace(verdict, effect=_percent(shift.effect), n=shift.n, method=shift.method)
-    if shift.lower is None or shift.upper is None or adjusted_p is None:
-        why = f"{verdict.effect:+.1f} %: {shift.method}; measure it again"
-        return replace(verdict, outcome="inconclusive", reason=_with(why, finding.note))
-    verdict = replace(
-        verdict,
-        lower=_percent(shift.lower),
-        upper=_percent(shift.upper),
-        adjusted_p=adjusted_p,
-        detectable=None if shift.detectable is None else -_percent(-shift.detectable),
-    )
-    outcome = outcome_of(verdict, rule)
-    reason = _with(_reason(verdict, outcome, rule), finding.note)
-    return replace(verdict, outcome=outcome, reason=reason)
+def decide_noted(noted: Sequence[Noted], rule: Rule) -> list[Verdict]:
+    """Decide every objective; areas of all bands share one error budget."""
+    budget = Budget(false_alarm_rate=rule.false_alarm_rate)
+    verdicts = decide([each.finding for each in noted], budget)
+    return [
+        replace(verdict, reason=f"{verdict.reason} ({each.note})") if each.note else verdict
+        for verdict, each in zip(verdicts, noted, strict=True)
+    ]
 
 
 def blank(
@@ -183,37 +137,3 @@ def blank(
         unit="%",
         higher_is_better=True,
     )
-
-
-def _percent(log_ratio: float) -> float:
-    return math.expm1(log_ratio) * 100 + 0.0  # no minus before zero
-
-
-def outcome_of(verdict: Verdict, rule: Rule) -> Outcome:
-    """Apply the rule of equivalence to an effect of which more is better, in per cent."""
-    margin = rule.margin_percent
-    if verdict.lower is None or verdict.effect is None:
-        return "inconclusive"
-    if verdict.lower > -margin:
-        return "better" if verdict.lower > 0 and verdict.effect >= margin else "same"
-    shown = verdict.adjusted_p is not None and verdict.adjusted_p < rule.false_alarm_rate
-    return "worse" if shown and verdict.effect <= -margin / 2 else "inconclusive"
-
-
-def _reason(verdict: Verdict, outcome: Outcome, rule: Rule) -> str:
-    measured = f"{verdict.effect:+.1f} % [{verdict.lower:+.1f}, {verdict.upper:+.1f}]"
-    limit = f"{rule.margin_percent:g} %"
-    seen = f"a loss of {verdict.detectable:.1f} % would have been seen in nine of ten cases"
-    match outcome:
-        case "worse":
-            return f"{measured}: a loss of more than half of the margin of {limit} is shown"
-        case "better":
-            return f"{measured}: a gain of {limit} or more"
-        case "same":
-            return f"{measured}: any loss is below the margin of {limit}; {seen}"
-        case _:
-            return f"{measured}: a loss of {limit} is neither shown nor excluded; {seen}"
-
-
-def _with(reason: str, note: str) -> str:
-    return f"{reason} ({note})" if note else reason

@@ -9,10 +9,11 @@ log ratios say it.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
+from gauntlet.analyzer.comparison.effects import LEAST_ERROR, Effect
 from gauntlet.analyzer.frontier.geometry import Array
 
 LEAST_FOR_BOOTSTRAP = 6
@@ -76,45 +77,52 @@ class Sides:
     matched: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shift:
-    """Log of candidate over baseline. ``p_value``: of "the candidate has no less".
-
-    ``lower``, ``upper`` and ``detectable`` are None where one unit alone shows no noise.
-    """
-
-    effect: float
-    lower: float | None
-    upper: float | None
-    p_value: float | None
-    detectable: float | None
-    n: int
-    method: str
-
-
 def shift_of(
-    sides: Sides,
-    summary: Summary,
-    *,
-    alpha: float,
-    noise: float = 0.0,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> Shift | None:
-    """Estimate the log ratio of a summary of both frontiers; ``alpha`` on each side.
+    sides: Sides, summary: Summary, *, noise: float = 0.0, draws: int = DRAWS, seed: int = 0
+) -> Effect | None:
+    """Estimate the log ratio of a summary of both frontiers.
 
     ``noise``: standard deviation (of a log) between sessions, which counts where the sides were not
-    interleaved. None where the summary has no number on either side.
+    interleaved. None where the summary has no number on either side. One unit shows no spread.
     """
     if sides.paired:
         noise = 0.0
     own = _own_logs(sides, summary)
     least = min(len(own[0]), len(own[1]))
     if least >= LEAST_FOR_BOOTSTRAP:
-        return _bootstrap(sides, summary, alpha=alpha, noise=noise, draws=draws, seed=seed)
-    if least == 0:
+        spread = _bootstrap(sides, summary, draws=draws, seed=seed)
+    elif least:
+        spread = _students(own, paired=sides.paired)
+    else:
+        spread = None
+    if spread is None:
         return None
-    return _students(own, paired=sides.paired, alpha=alpha, noise=noise)
+    of_sessions = 2 * noise**2
+    error = None
+    if spread.df:
+        error = max(math.sqrt(spread.variance + of_sessions), LEAST_ERROR)
+    return Effect(
+        log_ratio=spread.log_ratio,
+        error=error,
+        df=float(spread.df),
+        n=spread.n,
+        what="pairs" if sides.paired else "repetitions",
+        method=spread.method,
+        interleaved=sides.paired,
+        baseline=float(summary(*sides.baseline.means())),
+        candidate=float(summary(*sides.candidate.means())),
+        session_error=math.sqrt(of_sessions),
+    )
+
+
+class _Spread(NamedTuple):
+    """A log ratio with the variance that units bring into it; ``df`` 0 where nothing shows it."""
+
+    log_ratio: float
+    variance: float
+    df: int
+    n: int
+    method: str
 
 
 def _own_logs(sides: Sides, summary: Summary) -> tuple[Array, Array]:
@@ -138,7 +146,7 @@ def _logs(values: Array) -> Array:
     return found
 
 
-def _students(own: tuple[Array, Array], *, paired: bool, alpha: float, noise: float) -> Shift:
+def _students(own: tuple[Array, Array], *, paired: bool) -> _Spread:
     baseline, candidate = own
     if paired:
         units = candidate - baseline
@@ -149,22 +157,13 @@ def _students(own: tuple[Array, Array], *, paired: bool, alpha: float, noise: fl
         effect, n = float(candidate.mean() - baseline.mean()), len(baseline) + len(candidate)
         df = n - 2
         spread = sum(float(((side - side.mean()) ** 2).sum()) for side in own)
-        within = spread / df * (1 / len(baseline) + 1 / len(candidate)) if df else 0.0
-        variance = within + 2 * noise**2
+        variance = spread / df * (1 / len(baseline) + 1 / len(candidate)) if df else 0.0
         what = "repetitions"
-    method = f"Student's t over the log ratios of {n} {what}"
-    if not df:
-        return Shift(
-            effect=effect, lower=None, upper=None, p_value=None, detectable=None, n=n,
-            method=f"{n} {what}: no noise to judge by",
-        )  # fmt: skip
-    method += " (too few for a bootstrap)"
-    return _shift(effect, math.sqrt(variance), df, alpha=alpha, n=n, method=method)
+    method = f"Student's t over the log ratios of {n} {what} (too few for a bootstrap)"
+    return _Spread(effect, variance, df, n, method if df else f"{n} {what}: no noise to judge by")
 
 
-def _bootstrap(
-    sides: Sides, summary: Summary, *, alpha: float, noise: float, draws: int, seed: int
-) -> Shift | None:
+def _bootstrap(sides: Sides, summary: Summary, *, draws: int, seed: int) -> _Spread | None:
     """Student's t with the error that resamples show, corrected for a resample's smaller spread.
 
     Percentiles of resamples end at the most extreme unit: of six pairs, one-sided 1 % bounds by
@@ -180,28 +179,13 @@ def _bootstrap(
     if not np.isfinite(center).all() or len(drawn) < (1 - _MOST_WITHOUT) * draws:
         return None
     n = min(units)
-    variance = float(drawn.var()) * n / (n - 1) + 2 * noise**2
     what = f"{n} pairs" if sides.paired else f"{units[0]} + {units[1]} repetitions"
-    return _shift(
-        float(center[0]),
-        math.sqrt(variance),
-        n - 1,
-        alpha=alpha,
+    return _Spread(
+        log_ratio=float(center[0]),
+        variance=float(drawn.var()) * n / (n - 1),
+        df=n - 1,
         n=n if sides.paired else sum(units),
         method=f"bootstrap of {what}, {draws} draws, seed {seed}, Student's t with its error",
-    )
-
-
-def _shift(effect: float, error: float, df: int, *, alpha: float, n: int, method: str) -> Shift:
-    half = float(stats.t.ppf(1 - alpha, df)) * error
-    return Shift(
-        effect=effect,
-        lower=effect - half,
-        upper=effect + half,
-        p_value=float(stats.t.cdf(effect / error, df)) if error else float(effect >= 0),
-        detectable=_detectable(error, alpha, df),
-        n=n,
-        method=method,
     )
 
 
@@ -217,8 +201,3 @@ def _log_ratio(sides: Sides, summary: Summary, first: Array, second: Array) -> A
 def _weights(rng: np.random.Generator, units: int, draws: int) -> Array:
     """How often each unit is in each draw."""
     return rng.multinomial(units, np.full(units, 1 / units), size=draws).astype(float)
-
-
-def _detectable(error: float, alpha: float, df: int) -> float:
-    """The loss, as a log, that would have been called one in nine of ten cases."""
-    return float(stats.t.ppf(1 - alpha, df) + stats.t.ppf(0.9, df)) * error
