@@ -66,8 +66,12 @@ class Comparison:
         lines = table(self.verdicts, OUTCOME_ORDER, whole=whole)
         by_reason: dict[str, list[str]] = {}
         for each in self.unjudged:
-            by_reason.setdefault(each.reason, []).append(each.subject)
-        lines += [f"not judged, {why}: {', '.join(what)}" for why, what in by_reason.items()]
+            metric, _, _ = each.subject.rpartition("/")
+            by_reason.setdefault(each.reason, []).append(metric)
+        lines += [
+            f"not judged, {why}: {', '.join(dict.fromkeys(metrics))}"
+            for why, metrics in by_reason.items()
+        ]
         demoted = [objective_label(v.subject) for v in self.verdicts if v.demoted]
         if demoted:
             lines.append(f"needs interleaved sides: {', '.join(demoted)}")

@@ -82,4 +82,4 @@ def _reasons(verdicts: Sequence[Verdict]) -> list[str]:
     shown = verdicts[:_MOST_REASONS]
     lines = [f"  {objective_label(verdict.subject)}: {verdict.reason}" for verdict in shown]
     more = len(verdicts) - len(shown)
-    return [*lines, f"  and {more} more reasons (--json has them)"] if more else lines
+    return [*lines, f"  and {more} more (--json has every reason)"] if more else lines
