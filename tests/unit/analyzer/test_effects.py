@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from measurements import TPOT, measured, session_of
 from scipy import stats
 
-from gauntlet.analyzer.comparison.bootstrap import hierarchical_bootstrap
 from gauntlet.analyzer.comparison.effects import (
     Noise,
     PairKey,
@@ -220,72 +219,3 @@ def test_sessions_noise_that_points_share_does_not_average_out(share, error):
     sides = SeparateSides(baseline=[1.0], candidate=[1.0], noise=ASSUMED)
     together = summary_effect([sides] * 4, share)
     assert together.error == pytest.approx(error * math.sqrt(2) * 0.01)
-
-
-def requests(random, runs, level=0.0, noise=0.015):
-    levels = random.normal(level, noise, runs)
-    return [np.exp(random.normal(each, 0.3, 60)) for each in levels]
-
-
-def test_the_bootstrap_covers_the_true_ratio():
-    random = np.random.default_rng(9)
-    inside = 0
-    for seed in range(100):
-        found = hierarchical_bootstrap(
-            requests(random, 8, noise=0.1),
-            requests(random, 8, 0.1, noise=0.1),
-            quantile=0.5,
-            alpha=0.05,
-            seed=seed,
-        )
-        inside += found.lower <= 0.1 <= found.upper
-    assert 0.8 < inside / 100 < 0.99
-
-
-@settings(max_examples=12)
-@given(st.integers(0, 1000), st.floats(0.01, 100), st.booleans())
-def test_the_bootstrap_knows_no_unit_and_no_sign(seed, unit, paired):
-    random = np.random.default_rng(seed)
-    sides = [requests(random, 6), requests(random, 6, 0.05)]
-    asked = {"quantile": 0.9, "alpha": 0.1, "paired": paired, "seed": seed}
-    found = hierarchical_bootstrap(*sides, **asked)
-    scaled = hierarchical_bootstrap(*[[unit * run for run in side] for side in sides], **asked)
-    assert scaled.lower == pytest.approx(found.lower, abs=1e-9)
-    assert hierarchical_bootstrap(*sides, **asked) == found
-    turned = hierarchical_bootstrap(sides[1], sides[0], **asked)
-    assert turned.effect == pytest.approx(-found.effect)
-    assert found.lower <= found.effect + 0.1
-    assert found.effect - 0.1 <= found.upper
-
-
-def test_resampled_quantiles_are_those_of_resamples():
-    random = np.random.default_rng(10)
-    runs = [np.exp(random.normal(0, 0.5, 11)) for _ in range(6)]
-    found = hierarchical_bootstrap(runs, [[1.0]] * 6, quantile=0.75, alpha=0.05, resamples=20_000)
-    logs = np.log(runs)
-    direct = []
-    for _ in range(4000):
-        picked = logs[random.integers(0, 6, 6)]
-        drawn = np.take_along_axis(picked, random.integers(0, 11, (6, 11)), axis=1)
-        direct.append(-np.quantile(drawn, 0.75, axis=1).mean())
-    low, high = np.quantile(direct, [0.05, 0.95])
-    assert (found.lower, found.upper) == (
-        pytest.approx(low, abs=0.02),
-        pytest.approx(high, abs=0.02),
-    )
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"baseline": [[1.0]] * 5}, "6 a side"),
-        ({"baseline": [[1.0]] * 7, "paired": True}, "no pairs"),
-        ({"baseline": [[1.0]] * 5 + [[]]}, "needs values"),
-        ({"baseline": [[1.0]] * 5 + [[0.0]]}, "above zero"),
-        ({"resamples": 100}, "at least 2000"),
-    ],
-)
-def test_the_bootstrap_refuses_what_it_cannot_do(changes, message):
-    asked = {"baseline": [[1.0]] * 6, "candidate": [[1.0]] * 6, "quantile": 0.5, "alpha": 0.05}
-    with pytest.raises(ValueError, match=message):
-        hierarchical_bootstrap(**(asked | changes))
