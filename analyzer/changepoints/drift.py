@@ -57,7 +57,7 @@ def ramp_instead(scores: Array, steps: Sequence[int]) -> Ramp | None:
     return Ramp(int(begins[best]), int(ends[best]))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _ramps(count: int) -> tuple[Array, Places, Places]:
     """Unit regressors of ramps on a grid of beginnings and ends, (ramps, count)."""
     hop = max(1, count // _GRID)

@@ -34,7 +34,7 @@ class _Design:
     edge: Array  # (splits,)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def _design(length: int, memory: float | None) -> _Design:
     phi = np.array(_PHIS if memory is None else (memory,))[:, None]
     slope = 1 - phi

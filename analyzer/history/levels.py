@@ -11,6 +11,7 @@ from gauntlet.analyzer.changepoints.scores import clipped_noise, spread_of
 from gauntlet.analyzer.history.shape import Change
 
 _LEVEL = 0.975
+_POINTS_OF_A_LINE = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,18 @@ def change_between(before: Level, after: Level, p_value: float | None) -> Change
         p_value=own if p_value is None else p_value,
         method="likelihood-ratio scan with AR(1) noise; Welch interval of clipped means",
     )
+
+
+def line_through(values: Array) -> Array:
+    """Theil and Sen's line at every point: the median slope, which outliers do not turn.
+
+    It looks at pairs, so of a long series evenly spaced points stand for all.
+    """
+    points = np.arange(len(values))
+    chosen = points[:: -(-len(values) // _POINTS_OF_A_LINE)]
+    found = stats.theilslopes(values[chosen], chosen)
+    line: Array = found.intercept + found.slope * points
+    return line
 
 
 def percent_of(level: float, other: float) -> float:

@@ -12,7 +12,7 @@ from gauntlet.analyzer.changepoints.drift import Ramp
 from gauntlet.analyzer.changepoints.scan import Array
 from gauntlet.analyzer.changepoints.scores import robust_spread
 from gauntlet.analyzer.changepoints.segment import segment
-from gauntlet.analyzer.history.levels import change_between, level_of, percent_of
+from gauntlet.analyzer.history.levels import change_between, level_of, line_through, percent_of
 from gauntlet.analyzer.history.shape import Change
 
 _FAR = 4.5
@@ -31,9 +31,7 @@ def residuals_of(values: Array, cuts: Sequence[int], drifts: Sequence[Ramp]) -> 
     for begin, end in pairwise(bounds):
         part = values[begin:end]
         if begin in ramps and ramps[begin].end >= end and end - begin > 2:
-            line = stats.theilslopes(part)
-            part = part - line.intercept - line.slope * np.arange(end - begin)
-            residuals[begin:end] = part
+            residuals[begin:end] = part - line_through(part)
         else:
             residuals[begin:end] = part - np.median(part)
     return residuals

@@ -9,7 +9,7 @@ from scipy import stats
 from gauntlet.analyzer.changepoints.scan import Array
 from gauntlet.analyzer.changepoints.segment import memory_of
 from gauntlet.analyzer.changepoints.thresholds import SHORTEST_SERIES
-from gauntlet.analyzer.history.levels import change_between, level_of, variance_factor
+from gauntlet.analyzer.history.levels import change_between, level_of, line_through, variance_factor
 from gauntlet.analyzer.history.shape import Change
 
 _RATE = 0.001
@@ -27,10 +27,9 @@ def slow_drift(values: Array) -> Change | None:
         return None
     order = np.arange(count)
     tau, chance = stats.kendalltau(order, values)
-    if math.isnan(tau):
-        return None
-    line = stats.theilslopes(values, order)
-    memory = memory_of(values - line.slope * order, [])
+    if math.isnan(tau) or chance >= _RATE:
+        return None  # a memory only makes it less
+    memory = memory_of(values - line_through(values), [])
     z = float(stats.norm.isf(chance / 2)) / math.sqrt(variance_factor(count, memory))
     widened = 2 * float(stats.norm.sf(z))
     if widened >= _RATE:

@@ -91,6 +91,13 @@ def test_a_slow_lean_of_the_whole_series_is_a_drift():
     assert change.lower_percent > 10
 
 
+def test_ten_thousand_points_are_described():
+    lean = noise(11, 10_000) * (1 + 0.01 * np.arange(10_000) / 10_000)
+    shape = describe(lean)
+    assert [change.kind for change in shape.changes if change.kind != "outlier"] == ["drift"]
+    assert shape.n == 10_000
+
+
 def test_one_far_point_is_an_outlier_and_no_step():
     values = noise(6)
     values[30] *= 1.3
