@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gauntlet.analyzer.accuracy.evidence import AnswersEvidence
+from gauntlet.analyzer.accuracy.samples import question_of
 from gauntlet.analyzer.comparison.decide import Finding
-from gauntlet.analyzer.comparison.evidence import AnswersEvidence
 from gauntlet.analyzer.comparison.find import failures_finding, find_failures, find_loads, spots_of
 from gauntlet.analyzer.comparison.margins import Margins
 from gauntlet.analyzer.comparison.objectives import labels_of, objectives_by_recipe
+from gauntlet.analyzer.comparison.refusals import config_change
 from gauntlet.analyzer.measured import Measured, Place, Statistic
 from gauntlet.perf_eval.recipe import EvalObjective, Recipe
 
@@ -78,7 +80,10 @@ def _measured(row: Mapping[str, Any], values: Mapping[Statistic, float | None]) 
 
 
 def eval_finding(objective: EvalObjective, *, repetitions: Rows, eval_pairs: Rows) -> Finding:
-    """Estimate the drop in accuracy over the questions that both sides answered."""
+    """Estimate the drop in accuracy over the questions that both sides answered.
+
+    A question that was asked again, by repeats or in another pair, is still one question.
+    """
     rows = [
         row
         for row in eval_pairs
@@ -97,11 +102,12 @@ def eval_finding(objective: EvalObjective, *, repetitions: Rows, eval_pairs: Row
     finding = _refused_eval(finding, objective.task, repetitions, len(rows))
     if finding.why_unusable:
         return finding
-    losses = sum(row["baseline_score"] > row["candidate_score"] for row in rows)
-    gains = sum(row["baseline_score"] < row["candidate_score"] for row in rows)
     return replace(
         finding,
-        evidence=AnswersEvidence(losses=losses, gains=gains, n=len(rows)),
+        evidence=AnswersEvidence(
+            drops=tuple(row["baseline_score"] - row["candidate_score"] for row in rows),
+            clusters=tuple(question_of(row["item_id"]) for row in rows),
+        ),
         baseline=100 * sum(row["baseline_score"] for row in rows) / len(rows),
         candidate=100 * sum(row["candidate_score"] for row in rows) / len(rows),
     )
@@ -112,13 +118,9 @@ def _refused_eval(finding: Finding, task: str, repetitions: Rows, answered: int)
     rows = [row for row in repetitions if row["workload"] == task]
     if not rows:
         return replace(finding, why_unusable=f"no repetition of {task} was recorded")
-    fingerprints: dict[int, set[str]] = {}
-    for row in rows:
-        fingerprints.setdefault(row["pair"], set()).add(row["config_fp"])
-    changed = sorted(pair for pair, found in fingerprints.items() if len(found) > 1)
-    if changed:
-        why = f"the configuration differs between the sides of pair {changed[0] + 1}"
-        return replace(finding, unusable="config-changed", why_unusable=why)
+    changed = config_change([_measured(row, {}) for row in rows])
+    if changed is not None:
+        return replace(finding, unusable="config-changed", why_unusable=changed)
     if answered:
         return finding
     bad = [row for row in rows if row["status"] != "valid"]

@@ -86,6 +86,19 @@ class Verdict:
         )
 
 
+def by_equivalence(
+    *, loss: float, upper: float, margin: float, loss_shown: bool, gain_shown: bool
+) -> Outcome:
+    """Decide by the rule of docs/significance.md; ``same`` comes first.
+
+    ``upper`` is the upper bound of the loss, ``loss_shown`` and ``gain_shown`` whether chance does
+    not explain a loss or a gain.
+    """
+    if upper < margin:
+        return "better" if gain_shown and loss <= -margin else "same"
+    return "worse" if loss_shown and loss >= margin / 2 else "inconclusive"
+
+
 _METRIC_LABELS = {
     "ttft_ms": "TTFT",
     "tpot_ms": "TPOT",

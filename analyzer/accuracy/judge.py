@@ -28,7 +28,7 @@ from gauntlet.analyzer.accuracy.suspicion import (
     suspect_harness,
     too_many_lost,
 )
-from gauntlet.analyzer.verdict import Outcome, Verdict
+from gauntlet.analyzer.verdict import Outcome, Verdict, by_equivalence
 from gauntlet.core.errors import UsageError
 
 # One seed for everybody: the order in which questions are looked at must not be chosen afterwards.
@@ -87,13 +87,14 @@ def judge_accuracy(
 
 
 def decide(drop: Drop, margin: float, alpha: float) -> Outcome:
-    """Turn a drop into an outcome; ``same`` comes first."""
-    if drop.upper < margin:
-        gained = drop.p_gain < alpha and -drop.effect >= margin
-        return "better" if gained else "same"
-    if drop.p_drop < alpha and drop.effect >= margin / 2:
-        return "worse"
-    return "inconclusive"
+    """Turn a drop into an outcome."""
+    return by_equivalence(
+        loss=drop.effect,
+        upper=drop.upper,
+        margin=margin,
+        loss_shown=drop.p_drop < alpha,
+        gain_shown=drop.p_gain < alpha,
+    )
 
 
 def near_threshold(drop: Drop, margin: float, alpha: float) -> bool:

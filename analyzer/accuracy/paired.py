@@ -65,13 +65,16 @@ def estimate_drop(pairs: Sequence[Pair], alpha: float) -> Drop:
     if not pairs:
         msg = "no pair to estimate from"
         raise ValueError(msg)
-    drops = np.array([pair.drop for pair in pairs])
-    clusters = [pair.cluster for pair in pairs]
-    if len(set(clusters)) < len(clusters):
-        return clustered_drop(drops, clusters, alpha)
-    if all(pair.before in {0.0, 1.0} and pair.after in {0.0, 1.0} for pair in pairs):
-        return binary_drop(int((drops > 0).sum()), int((drops < 0).sum()), len(pairs), alpha)
-    return clustered_drop(drops, clusters, alpha)
+    return estimate([pair.drop for pair in pairs], [pair.cluster for pair in pairs], alpha)
+
+
+def estimate(drops: npt.ArrayLike, clusters: Sequence[str], alpha: float) -> Drop:
+    """Estimate the mean of differences, each of which belongs to the question named beside it."""
+    values = np.asarray(drops, dtype=float)
+    once = len(set(clusters)) == len(clusters)
+    if once and np.isin(values, (-1.0, 0.0, 1.0)).all():
+        return binary_drop(int((values > 0).sum()), int((values < 0).sum()), len(values), alpha)
+    return clustered_drop(values, clusters, alpha)
 
 
 def binary_drop(losses: int, gains: int, n: int, alpha: float) -> Drop:

@@ -13,7 +13,7 @@ from typing import Literal
 from gauntlet.analyzer.comparison.evidence import Evidence
 from gauntlet.analyzer.comparison.looks import Budget
 from gauntlet.analyzer.stats import benjamini_hochberg, holm
-from gauntlet.analyzer.verdict import Outcome, Unit, Verdict
+from gauntlet.analyzer.verdict import Outcome, Unit, Verdict, by_equivalence
 
 Unusable = Literal["config-changed", "invalid", "missing"]
 
@@ -122,11 +122,13 @@ def _outcome(
     if bounds is None:
         return "inconclusive"
     _, upper = bounds
-    if upper < margin:
-        return "better" if upper < 0 and evidence.loss <= -margin else "same"
-    if judged.adjusted_p < judged.error and evidence.loss >= margin / 2:
-        return "worse"
-    return "inconclusive"
+    return by_equivalence(
+        loss=evidence.loss,
+        upper=upper,
+        margin=margin,
+        loss_shown=judged.adjusted_p < judged.error,
+        gain_shown=upper < 0,
+    )
 
 
 def _reason(verdict: Verdict, evidence: Evidence, judged: _Judged) -> str:

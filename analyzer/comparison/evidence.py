@@ -4,10 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from scipy import special
-
 from gauntlet.analyzer.comparison.effects import Effect
-from gauntlet.analyzer.stats import more_failures, paired_share
+from gauntlet.analyzer.stats import more_failures
 
 # A change of a value by more than this factor is shown as this factor.
 _LARGEST_LOG = math.log(1e4)
@@ -117,45 +115,6 @@ class RatioEvidence:
         """A loss of a rate is how far it falls, one of a latency how far it rises."""
         kept = min(max(log_loss, -_LARGEST_LOG), _LARGEST_LOG)
         return 100 * self._sign * math.expm1(self._sign * kept)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswersEvidence:
-    """Right and wrong answers to the same questions, in percentage points."""
-
-    losses: int
-    gains: int
-    n: int
-    what: str = "questions"
-    method: str = "exact McNemar test; Tango's score interval"
-    interleaved: bool = True
-
-    def decidable(self, margin: float, level: float) -> bool:
-        """More questions always tell more."""
-        del margin, level
-        return True
-
-    @property
-    def loss(self) -> float:
-        """The estimated loss."""
-        return 100 * (self.losses - self.gains) / self.n
-
-    @property
-    def p_value(self) -> float:
-        """One-sided p-value of "there is no loss"."""
-        return paired_share(self.losses, self.gains, self.n, 0.5).p_value
-
-    def bounds(self, level: float) -> tuple[float, float] | None:
-        """Lower and upper bound, each with this one-sided level."""
-        found = paired_share(self.losses, self.gains, self.n, level)
-        return 100 * found.lower, 100 * found.upper
-
-    def detectable(self, level: float) -> float | None:
-        """The loss that such data call worse nine times in ten."""
-        # Without a differing answer, one is what the next look may show.
-        error = math.sqrt(max(self.losses + self.gains, 1)) / self.n
-        points = -100 * error * float(special.ndtri(level) + special.ndtri(1 - POWER))
-        return points if points < 100 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,6 +213,44 @@ def test_unanswered_questions_are_left_out_not_counted_wrong():
     assert eval_verdict(rows).n == 300
 
 
+@pytest.mark.parametrize("again", ["{}#{n}", "{}"], ids=["repeats", "other-pairs"])
+def test_a_question_that_is_asked_again_is_still_one_question(again):
+    # Four questions of forty changed, each in all five answers: as twenty of two hundred
+    # independent ones they would be a certain loss.
+    once = eval_rows(4, 0, 40)
+    rows = [
+        {
+            **row,
+            "pair": n,
+            "item_id": again.format(row["item_id"], n=n) if n > 1 else row["item_id"],
+        }
+        for n in range(1, 6)
+        for row in once
+    ]
+    assert eval_verdict(eval_rows(20, 0, 200)).outcome == "worse"
+    verdict = eval_verdict(rows)
+    assert (verdict.outcome, verdict.n) == ("inconclusive", 200)
+    assert "over 40 clusters" in verdict.method
+    assert verdict.adjusted_p == pytest.approx(0.5**4)
+
+
+def test_an_eval_whose_configuration_differs_says_in_what():
+    repetitions = [
+        repetition_row(
+            workload="gsm8k",
+            side=side,
+            kind="eval",
+            config_fp=side,
+            settings={"env.VLLM_ATTENTION_BACKEND": backend},
+        ).model_dump()
+        for side, backend in (("baseline", "FLASH"), ("candidate", "TRITON"))
+    ]
+    found = eval_finding(ACCURACY, repetitions=repetitions, eval_pairs=eval_rows(9, 0, 40))
+    (verdict,) = decide([found], ONE_LOOK)
+    assert verdict.outcome == "config-changed"
+    assert "env.VLLM_ATTENTION_BACKEND FLASH against TRITON" in verdict.reason
+
+
 @pytest.mark.parametrize(
     ("baseline", "candidate", "outcome"),
     [
