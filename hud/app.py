@@ -1,180 +1,40 @@
-"""The page of one run: is the candidate fit to ship, and why? Run by ``gauntlet hud``."""
+"""The script that Streamlit runs for every look at a page; started by ``gauntlet hud``."""
 
 import sys
-from typing import Any
+from functools import partial
+from itertools import groupby
 
-import pandas as pd
 import streamlit as st
 
-from gauntlet.analyzer.verdict import objective_label
-from gauntlet.core.errors import GauntletError
-from gauntlet.hud import charts
-from gauntlet.hud.data import RunPage, by_severity, changed_answers, load_run, load_runs
-
-_STATE_COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "orange", "MISSING": "gray"}
+from gauntlet.hud.pages import PAGES
+from gauntlet.hud.reading import Reader
+from gauntlet.hud.shell import page
 
 
-@st.cache_data(ttl=60, show_spinner="Reading the warehouse")
-def _runs(location: str) -> list[dict[str, Any]]:
-    return load_runs(location)
-
-
-# A finished run does not change; ``version`` of the key is its last update.
-@st.cache_data(ttl=600, max_entries=20, show_spinner="Reading the run")
-def _run(location: str, run: dict[str, Any], version: str) -> RunPage:
-    del version
-    return load_run(location, run)
+@st.cache_resource(on_release=Reader.close)
+def reader(location: str) -> Reader:
+    """The one reader of this process."""
+    return Reader(location)
 
 
 def main(location: str) -> None:
-    """Draw the page over the warehouse at ``location``."""
+    """Draw the page of the present address over the warehouse at ``location``."""
     st.set_page_config(page_title="Gauntlet", page_icon=":material/verified:", layout="wide")
-    try:
-        runs = _runs(location)
-        chosen = _choose(runs)
-        page = _run(location, chosen, str(chosen["updated_at"])) if chosen else None
-    except GauntletError as error:
-        st.error(f"{error.message}\n\n{error.hint or ''}", icon=":material/error:")
-        st.button("Try again", on_click=st.cache_data.clear)
-        return
-    if page is None:
-        st.title("Gauntlet")
-        st.info(f"No run in {location} yet. `make demo` makes one.", icon=":material/info:")
-        return
-    _headline(page)
-    _verdicts(page)
-    _measurements(page)
-    _answers(page)
-    _record(page)
-
-
-def _choose(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The run of the URL, or else the newest; the choice is kept in the URL."""
-    if not runs:
-        return None
-    ids = [str(run["run_id"]) for run in runs]
-    wanted = st.query_params.get("run")
-    with st.sidebar:
-        st.header("Gauntlet")
-        index = ids.index(wanted) if wanted in ids else 0
-        chosen = st.selectbox("Run", ids, index=index, key="run")
-        if wanted and wanted not in ids:
-            st.warning(f"No run {wanted}; showing the newest.")
-        st.button("Read again", on_click=st.cache_data.clear, icon=":material/refresh:")
-    st.query_params["run"] = chosen
-    return runs[ids.index(chosen)]
-
-
-def _headline(page: RunPage) -> None:
-    run = page.run
-    outcome = page.release["outcome"] if page.release else f"no decision ({run['status']})"
-    colour = {"QUALIFIED": "green", "NOT QUALIFIED": "red"}.get(outcome, "orange")
-    st.title(f":{colour}[{outcome}]")
-    started = f"{run['started_at']:%Y-%m-%d %H:%M} UTC"
-    st.caption(
-        f"run {run['run_id']} · recipe {run['recipe']} · {run['engine_kind']} on {run['host']} · "
-        f"seed {run['seed']} · {started}"
-    )
-    if run["status"] != "complete":
-        st.warning(f"This run is {run['status']}. {run['reason']}", icon=":material/warning:")
-    columns = st.columns(max(len(page.gates), 1) + 1)
-    for column, gate in zip(columns, page.gates.to_dict("records"), strict=False):
-        shade = _STATE_COLOURS.get(gate["outcome"], "gray")
-        column.markdown(f"**{gate['subject']}**  \n:{shade}-badge[{gate['outcome']}]")
-    if page.selection:
-        columns[-1].markdown(
-            f"**tests selected**  \n{page.selection['outcome']} ({page.selection['subject']})",
-            help=page.selection["reason"],
-        )
-
-
-def _verdicts(page: RunPage) -> None:
-    st.subheader("Verdicts")
-    if page.verdicts.empty:
-        st.info("Nothing was judged in this run.")
-        return
-    table = by_severity(page.verdicts)
-    stopped = table[table["blocking"] & ~table["outcome"].isin(["same", "better"])]
-    lines = [
-        f"- :red[**{objective_label(row['subject'])}**] is {row['outcome']}: {row['reason']}"
-        for row in stopped.to_dict("records")
-    ]
-    if lines:
-        st.markdown("\n".join(lines))
-    left, right = st.columns([2, 1], gap="medium")
-    rows = [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
-    shown = pd.DataFrame(
-        {
-            "verdict": table["outcome"],
-            "objective": table["subject"].map(objective_label),
-            "baseline": _with_unit(table, "baseline"),
-            "candidate": _with_unit(table, "candidate"),
-            "change": [_change(row) for row in rows],
-            "interval": [_interval(row) for row in rows],
-            "margin": [f"{row['margin']:g} {_unit(row)}" for row in rows],
-        }
-    )
-    colours = {name: f"color: {colour}" for name, colour in charts.OUTCOME_COLOURS.items()}
-    styled = shown.style.map(lambda value: colours.get(value, ""), subset=["verdict"])
-    left.dataframe(styled, hide_index=True, width="stretch", height=35 * len(shown) + 38)
-    right.altair_chart(charts.effects(table), width="stretch")
-
-
-def _unit(row: dict[str, Any]) -> str:
-    return "pp" if row["unit"] == "points" else str(row["unit"])
-
-
-def _change(row: dict[str, Any]) -> str:
-    return "-" if pd.isna(row["effect"]) else f"{row['effect'] + 0.0:+.1f} {_unit(row)}"
-
-
-def _interval(row: dict[str, Any]) -> str:
-    if pd.isna(row["effect"]):
-        return "-"
-    return f"[{row['lower']:+.1f}, {row['upper']:+.1f}]"
-
-
-def _with_unit(table: pd.DataFrame, column: str) -> list[str]:
-    units = table["value_unit"]
-    return [
-        "-" if pd.isna(value) else f"{value:,.1f} {unit}"
-        for value, unit in zip(table[column], units, strict=True)
-    ]
-
-
-def _measurements(page: RunPage) -> None:
-    st.subheader("Latency")
-    if page.requests.empty:
-        st.info("No load was measured in this run.")
-        return
-    metric = st.segmented_control(
-        "Metric", ["tpot_ms", "ttft_ms", "e2e_ms"], default="tpot_ms", key="metric"
-    )
-    chosen = metric or "tpot_ms"
-    for workload in page.requests["workload"].unique():
-        left, right = st.columns(2, gap="medium")
-        left.markdown(f"**{workload}**: median of every repetition, pair by pair")
-        left.altair_chart(charts.pairs(page.metrics, workload, chosen, "p50"), width="stretch")
-        right.markdown(f"**{workload}**: all requests")
-        right.altair_chart(charts.distribution(page.requests, workload, chosen), width="stretch")
-
-
-def _answers(page: RunPage) -> None:
-    st.subheader("Answers that changed")
-    changed = changed_answers(page.eval_pairs)
-    if changed.empty:
-        st.info("Both sides answered every question alike, or none was asked.")
-        return
-    lost = int((changed["change"] < 0).sum())
-    asked = len(page.eval_pairs)
-    st.markdown(f"{lost} lost, {len(changed) - lost} gained of {asked} questions.")
-    columns = ["task", "item_id", "expected", "baseline_answer", "candidate_answer", "change"]
-    st.dataframe(changed[columns], hide_index=True, width="stretch", height=240)
-
-
-def _record(page: RunPage) -> None:
-    with st.expander("Record: every repetition with its provenance"):
-        st.dataframe(page.repetitions, hide_index=True, width="stretch")
+    shared = reader(location)
+    menu = {
+        section: [
+            st.Page(
+                partial(page.draw, each, shared),
+                title=each.title,
+                icon=each.icon,
+                url_path=each.path,
+                default=not each.path,
+            )
+            for each in pages
+        ]
+        for section, pages in groupby(PAGES, key=lambda each: each.section)
+    }
+    st.navigation(menu, expanded=True).run()
 
 
 if __name__ == "__main__":

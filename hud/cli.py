@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 
 import click
 
@@ -47,9 +46,11 @@ def _command(port: int, browser: bool, location: str) -> list[str]:
         "server.headless": "false" if browser and os.environ.get("DISPLAY") else "true",
         "server.fileWatcherType": "none",
         "browser.gatherUsageStats": "false",
-        "client.toolbarMode": "minimal",
-        "theme.base": "light",
+        # The menu keeps the choice of dark or light, and leaves out what is for developers.
+        "client.toolbarMode": "viewer",
+        "client.showErrorDetails": "type",
+        "theme.primaryColor": "#2f6fb0",
+        "theme.headingFontSizes": '["1.75rem", "1.35rem", "1.1rem", "1rem", "0.9rem", "0.9rem"]',
     }
-    app = Path(__file__).with_name("app.py")
     options = [f"--{name}={value}" for name, value in flags.items()]
-    return [sys.executable, "-m", "streamlit", "run", str(app), *options, "--", location]
+    return [sys.executable, "-m", "gauntlet.hud.serve", *options, "--", location]

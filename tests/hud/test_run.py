@@ -5,7 +5,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -20,11 +19,11 @@ from factories import (
 )
 from ports import free_port, wait_listening
 
-from gauntlet.hud import charts
-from gauntlet.hud.data import by_severity, changed_answers, load_run, load_runs
+from gauntlet.hud.reading import Reader
+from gauntlet.hud.run import charts
+from gauntlet.hud.run.data import by_severity, changed_answers, load_run
 from gauntlet.warehouse.store import open_store
 
-APP = Path(charts.__file__).with_name("app.py")
 SIDES = ("baseline", "candidate")
 
 
@@ -76,98 +75,66 @@ def fill(location, run_id="20260101-120000-aaaaaa"):
     return run_id
 
 
-@pytest.fixture
-def location(tmp_path):
-    return str(tmp_path / "warehouse")
+def test_an_empty_warehouse_says_how_to_fill_it(show):
+    assert "make demo" in show("run").text
 
 
-@pytest.fixture
-def page(location, monkeypatch):
-    """Run the page's script in Streamlit's own test harness."""
-    from streamlit.testing.v1 import AppTest
-
-    def show(**query):
-        monkeypatch.setattr(sys, "argv", ["app.py", location])
-        test = AppTest.from_file(str(APP), default_timeout=60)
-        for key, value in query.items():
-            test.query_params[key] = value
-        return test.run()
-
-    return show
-
-
-def texts(test):
-    parts = [*test.title, *test.subheader, *test.markdown, *test.caption, *test.info, *test.warning]
-    return "\n".join(str(part.value) for part in parts)
-
-
-def test_an_empty_warehouse_says_how_to_fill_it(page):
-    test = page()
-    assert not test.exception
-    assert "make demo" in texts(test)
-
-
-def test_the_page_of_a_run_says_what_was_decided_and_why(page, location):
+def test_the_page_of_a_run_says_what_was_decided_and_why(show, location):
     run_id = fill(location)
-    test = page()
-    assert not test.exception
-    shown = texts(test)
-    assert "NOT QUALIFIED" in shown
-    assert run_id in shown
-    assert "random TPOT p50" in shown
-    assert "69 of 265 jobs" in shown
-    assert "1 lost, 0 gained of 2 questions" in shown
-    table = test.dataframe[0].value
-    assert list(table["verdict"]) == ["worse", "inconclusive", "same"]
+    shown = show("run")
+    assert "NOT QUALIFIED" in shown.text
+    assert run_id in shown.text
+    assert "random TPOT p50" in shown.text
+    assert "69 of 265 jobs" in shown.text
+    assert "1 lost, 0 gained of 2 questions" in shown.text
+    table = shown.tables[0]
+    assert list(table["verdict"]) == ["▼ worse", "? inconclusive", "= same"]
     assert list(table["change"]) == ["+8.0 %", "-1.0 pp", "+0.2 %"]
 
 
-def test_a_choice_survives_a_rerun(page, location):
+def test_a_choice_survives_a_rerun(show, location):
     fill(location)
-    test = page()
-    test.button_group[0].set_value("ttft_ms").run()
+    test = show("run").test
+    metric = next(each for each in test.button_group if each.key == "metric")
+    metric.set_value("ttft_ms").run()
     assert not test.exception
-    test.sidebar.button[0].click().run()
-    assert test.button_group[0].value == "ttft_ms"
+    next(each for each in test.button if each.label == "Read again").click().run()
+    assert next(each for each in test.button_group if each.key == "metric").value == "ttft_ms"
 
 
-def test_runs_are_chosen_by_the_address(page, location):
+def test_runs_are_chosen_by_the_address(show, location):
     first = fill(location, "20260101-120000-aaaaaa")
     fill(location, "20260102-120000-bbbbbb")
-    assert first in texts(page(run=first))
-    test = page(run="nope")
-    assert not test.exception
-    assert "No run nope" in texts(test)
+    assert f"run {first}" in show("run", run=first).text
+    assert "No run nope" in show("run", run="nope").text
 
 
-def test_a_run_that_ended_early_says_so_and_shows_what_there_is(page, location):
+def test_a_run_that_ended_early_says_so_and_shows_what_there_is(show, location):
     with open_store(location) as store:
         row = run_row("r9", status="failed", reason="the candidate engine died")
         store.insert(batch("r9", row))
-    test = page()
-    assert not test.exception
-    assert "the candidate engine died" in texts(test)
-    assert "Nothing was judged" in texts(test)
+    shown = show("run")
+    assert "the candidate engine died" in shown.text
+    assert "Nothing was judged" in shown.text
 
 
-def test_a_locked_warehouse_is_an_error_on_the_page_not_a_crash(page, location, monkeypatch):
+def test_a_locked_warehouse_is_an_error_on_the_page_not_a_crash(show, location):
     from gauntlet.core.errors import InfrastructureError
 
     def locked(_location):
         msg = "the warehouse is in use by another process"
         raise InfrastructureError(msg, hint="wait")
 
-    monkeypatch.setattr("gauntlet.hud.data.load_runs", locked)
-    test = page()
-    assert not test.exception
-    assert "in use by another process" in test.error[0].value
+    shown = show("run", Reader(location, opener=locked))
+    assert "in use by another process" in shown.text
 
 
 def test_a_page_that_is_open_keeps_nobody_out(location):
     fill(location)
-    run = load_runs(location)[0]
     with open_store(location) as held:
-        assert len(load_run(location, run).requests) == 80
+        with open_store(location) as store:
+            run = store.query("runs")[0]
+            assert len(load_run(store, run).requests) == 80
         fill(location, "20260102-120000-bbbbbb")
         assert len(held.query("runs")) == 2
 
@@ -226,7 +193,7 @@ def test_the_page_works_in_a_browser(served, tmp_path):
         page = browser.new_page(viewport={"width": 1440, "height": 1400})
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(served)
+        page.goto(f"{served}/run")
         page.get_by_role("heading", name="NOT QUALIFIED").wait_for(timeout=60_000)
         charts_drawn = page.locator("[data-testid=stVegaLiteChart] :is(canvas, svg.marks)")
         charts_drawn.first.wait_for(timeout=60_000)

@@ -6,30 +6,20 @@ import altair as alt
 import pandas as pd
 
 from gauntlet.analyzer.verdict import objective_label
-
-# Distinguishable with the common colour blindnesses, and on white.
-SIDE_COLOURS = {"baseline": "#4c78a8", "candidate": "#e45756"}
-OUTCOME_COLOURS = {
-    "worse": "#c62828",
-    "same": "#2e7d32",
-    "better": "#1565c0",
-    "inconclusive": "#b26a00",
-    "invalid": "#6a1b9a",
-    "config-changed": "#6a1b9a",
-    "missing": "#616161",
-}
+from gauntlet.hud import palette
 
 _ROW_PX = 34
 _CHART_PX = 300
 
 
 def _side_colour() -> alt.Color:
-    scale = alt.Scale(domain=list(SIDE_COLOURS), range=list(SIDE_COLOURS.values()))
+    scale = alt.Scale(domain=list(palette.SIDES), range=list(palette.SIDES.values()))
     return alt.Color("side:N", scale=scale, title=None, legend=alt.Legend(orient="top"))
 
 
 def _outcome_colour() -> alt.Color:
-    scale = alt.Scale(domain=list(OUTCOME_COLOURS), range=list(OUTCOME_COLOURS.values()))
+    colours = [look.colour for look in palette.VERDICTS.values()]
+    scale = alt.Scale(domain=list(palette.VERDICTS), range=colours)
     return alt.Color("outcome:N", scale=scale, legend=None)
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from gauntlet.warehouse.store import Store, open_store
+from gauntlet.warehouse.store import Store
 
-_RUNS_SHOWN = 200
 _SEVERITY = {"worse": 0, "invalid": 1, "config-changed": 1, "missing": 2, "inconclusive": 3}
 
 
@@ -28,29 +27,22 @@ class RunPage:
     eval_pairs: pd.DataFrame
 
 
-def load_runs(location: str) -> list[dict[str, Any]]:
-    """All runs, newest first. Raises InfrastructureError where the store cannot be opened."""
-    with open_store(location) as store:
-        return store.query("runs", limit=_RUNS_SHOWN)
-
-
-def load_run(location: str, run: dict[str, Any]) -> RunPage:
-    """Everything about one run. Raises InfrastructureError where the store cannot be opened."""
+def load_run(store: Store, run: dict[str, Any]) -> RunPage:
+    """Everything about one run of the named query ``runs``."""
     run_id = run["run_id"]
-    with open_store(location) as store:
-        decisions = store.query("run_decisions", run_id=run_id)
-        repetitions = _frame(store.query("run_repetitions", run_id=run_id))
-        return RunPage(
-            run=run,
-            release=_only(decisions, "release"),
-            selection=_only(decisions, "selection"),
-            gates=_frame([row for row in decisions if row["kind"] == "gate"]),
-            verdicts=verdict_frame(decisions),
-            metrics=_frame(store.query("run_metrics", run_id=run_id)),
-            requests=_requests(store, run_id, repetitions),
-            repetitions=repetitions,
-            eval_pairs=_frame(store.query("run_eval_pairs", run_id=run_id)),
-        )
+    decisions = store.query("run_decisions", run_id=run_id)
+    repetitions = _frame(store.query("run_repetitions", run_id=run_id))
+    return RunPage(
+        run=run,
+        release=_only(decisions, "release"),
+        selection=_only(decisions, "selection"),
+        gates=_frame([row for row in decisions if row["kind"] == "gate"]),
+        verdicts=verdict_frame(decisions),
+        metrics=_frame(store.query("run_metrics", run_id=run_id)),
+        requests=_requests(store, run_id, repetitions),
+        repetitions=repetitions,
+        eval_pairs=_frame(store.query("run_eval_pairs", run_id=run_id)),
+    )
 
 
 def verdict_frame(decisions: Sequence[dict[str, Any]]) -> pd.DataFrame:

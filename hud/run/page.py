@@ -1,0 +1,163 @@
+"""Draws the page of one run: is the candidate fit to ship, and why?"""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from gauntlet.analyzer.verdict import objective_label
+from gauntlet.hud import palette
+from gauntlet.hud.run import charts
+from gauntlet.hud.run.data import RunPage, by_severity, changed_answers, load_run
+from gauntlet.hud.shell import page as shell
+from gauntlet.hud.shell.view import View
+
+_STATE_COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "orange", "MISSING": "gray"}
+_FINISHED_TTL_S = 600.0
+
+
+def draw(view: View) -> None:
+    """Draw the run of the address, or else the newest."""
+    chosen = _choose(view.rows("runs", limit=200))
+    if chosen is None:
+        shell.nothing(f"No run in {view.reader.location} yet.", "`make demo` makes one.")
+        return
+    # A finished run does not change; its last update is part of the key.
+    page = view.value(
+        "run page",
+        lambda store: load_run(store, chosen),
+        chosen["run_id"],
+        str(chosen["updated_at"]),
+        ttl_s=_FINISHED_TTL_S,
+    )
+    _headline(page, view)
+    with shell.section("Verdicts"):
+        _verdicts(page)
+    with shell.section("Latency"):
+        _measurements(page)
+    with shell.section("Answers that changed"):
+        _answers(page)
+    _record(page)
+
+
+def _choose(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The run of the URL, or else the newest."""
+    if not runs:
+        return None
+    ids = [str(run["run_id"]) for run in runs]
+    wanted = st.query_params.get("run")
+    if wanted and wanted not in ids:
+        st.warning(f"No run {wanted}; showing the newest.", icon=":material/warning:")
+    chosen = st.selectbox("Run", ids, key="run", bind="query-params")
+    return runs[ids.index(chosen)]
+
+
+def _headline(page: RunPage, view: View) -> None:
+    run = page.run
+    outcome = page.release["outcome"] if page.release else f"no decision ({run['status']})"
+    colour = {"QUALIFIED": "green", "NOT QUALIFIED": "red"}.get(outcome, "orange")
+    st.header(f":{colour}[{outcome}]", anchor=False)
+    started = f"{view.zone.text(run['started_at'])} {view.zone.name}"
+    st.caption(
+        f"run {run['run_id']} · recipe {run['recipe']} · {run['engine_kind']} on {run['host']} · "
+        f"seed {run['seed']} · {started}"
+    )
+    if run["status"] != "complete":
+        st.warning(f"This run is {run['status']}. {run['reason']}", icon=":material/warning:")
+    columns = st.columns(max(len(page.gates), 1) + 1)
+    for column, gate in zip(columns, page.gates.to_dict("records"), strict=False):
+        shade = _STATE_COLOURS.get(gate["outcome"], "gray")
+        column.markdown(f"**{gate['subject']}**  \n:{shade}-badge[{gate['outcome']}]")
+    if page.selection:
+        columns[-1].markdown(
+            f"**tests selected**  \n{page.selection['outcome']} ({page.selection['subject']})",
+            help=page.selection["reason"],
+        )
+
+
+def _verdicts(page: RunPage) -> None:
+    if page.verdicts.empty:
+        st.info("Nothing was judged in this run.")
+        return
+    table = by_severity(page.verdicts)
+    stopped = table[table["blocking"] & ~table["outcome"].isin(["same", "better"])]
+    lines = [
+        f"- :red[**{objective_label(row['subject'])}**] is {row['outcome']}: {row['reason']}"
+        for row in stopped.to_dict("records")
+    ]
+    if lines:
+        st.markdown("\n".join(lines))
+    left, right = st.columns([2, 1], gap="medium")
+    rows = [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
+    shown = pd.DataFrame(
+        {
+            "verdict": table["outcome"],
+            "objective": table["subject"].map(objective_label),
+            "baseline": _with_unit(table, "baseline"),
+            "candidate": _with_unit(table, "candidate"),
+            "change": [_change(row) for row in rows],
+            "interval": [_interval(row) for row in rows],
+            "margin": [f"{row['margin']:g} {_unit(row)}" for row in rows],
+        }
+    )
+    shown["verdict"] = [palette.signed(palette.VERDICTS, name) for name in shown["verdict"]]
+    styled = shown.style.map(
+        lambda value: palette.cell_style(palette.VERDICTS, value), subset=["verdict"]
+    )
+    left.dataframe(styled, hide_index=True, width="stretch", height=35 * len(shown) + 38)
+    right.altair_chart(charts.effects(table), width="stretch")
+
+
+def _unit(row: dict[str, Any]) -> str:
+    return "pp" if row["unit"] == "points" else str(row["unit"])
+
+
+def _change(row: dict[str, Any]) -> str:
+    return "-" if pd.isna(row["effect"]) else f"{row['effect'] + 0.0:+.1f} {_unit(row)}"
+
+
+def _interval(row: dict[str, Any]) -> str:
+    if pd.isna(row["effect"]):
+        return "-"
+    return f"[{row['lower']:+.1f}, {row['upper']:+.1f}]"
+
+
+def _with_unit(table: pd.DataFrame, column: str) -> list[str]:
+    units = table["value_unit"]
+    return [
+        "-" if pd.isna(value) else f"{value:,.1f} {unit}"
+        for value, unit in zip(table[column], units, strict=True)
+    ]
+
+
+def _measurements(page: RunPage) -> None:
+    if page.requests.empty:
+        st.info("No load was measured in this run.")
+        return
+    metric = st.segmented_control(
+        "Metric", ["tpot_ms", "ttft_ms", "e2e_ms"], default="tpot_ms", key="metric"
+    )
+    chosen = metric or "tpot_ms"
+    for workload in page.requests["workload"].unique():
+        left, right = st.columns(2, gap="medium")
+        left.markdown(f"**{workload}**: median of every repetition, pair by pair")
+        left.altair_chart(charts.pairs(page.metrics, workload, chosen, "p50"), width="stretch")
+        right.markdown(f"**{workload}**: all requests")
+        right.altair_chart(charts.distribution(page.requests, workload, chosen), width="stretch")
+
+
+def _answers(page: RunPage) -> None:
+    changed = changed_answers(page.eval_pairs)
+    if changed.empty:
+        st.info("Both sides answered every question alike, or none was asked.")
+        return
+    lost = int((changed["change"] < 0).sum())
+    asked = len(page.eval_pairs)
+    st.markdown(f"{lost} lost, {len(changed) - lost} gained of {asked} questions.")
+    columns = ["task", "item_id", "expected", "baseline_answer", "candidate_answer", "change"]
+    st.dataframe(changed[columns], hide_index=True, width="stretch", height=240)
+
+
+def _record(page: RunPage) -> None:
+    with st.expander("Record: every repetition with its provenance"):
+        st.dataframe(page.repetitions, hide_index=True, width="stretch")

@@ -1,0 +1,38 @@
+"""One page at a time in Streamlit's own test harness, and all of them in a real browser."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from pages_under_test import Shown
+
+from gauntlet.hud.reading import Reader
+
+SCRIPT = Path(__file__).with_name("page_script.py")
+
+
+@pytest.fixture
+def location(tmp_path):
+    return str(tmp_path / "warehouse")
+
+
+@pytest.fixture
+def show(location, monkeypatch):
+    """Draw a page of ``location`` by its path, with parameters of its address."""
+    from streamlit.testing.v1 import AppTest
+
+    readers = []
+
+    def draw(path: str, reader: Reader | None = None, **query: str) -> Shown:
+        shared = reader or Reader(location)
+        readers.append(shared)
+        monkeypatch.setattr(sys, "argv", ["page_script.py", path])
+        monkeypatch.setattr("pages_under_test.READER", shared)
+        test = AppTest.from_file(str(SCRIPT), default_timeout=60)
+        for key, value in query.items():
+            test.query_params[key] = value
+        return Shown(test.run(), shared)
+
+    yield draw
+    for each in readers:
+        each.close()

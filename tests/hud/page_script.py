@@ -1,0 +1,10 @@
+"""What AppTest runs: one page, through the reader that the test made."""
+
+import sys
+
+import pages_under_test
+
+from gauntlet.hud.pages import PAGES
+from gauntlet.hud.shell import page
+
+page.draw(next(each for each in PAGES if each.path == sys.argv[1]), pages_under_test.READER)

@@ -1,0 +1,40 @@
+"""What a drawn page says, and what it asked the warehouse."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gauntlet.hud.reading import Reader
+
+if TYPE_CHECKING:
+    from streamlit.testing.v1 import AppTest
+
+READER: Reader
+
+
+@dataclass
+class Shown:
+    """A page after one run of its script; ``test`` is Streamlit's handle on it."""
+
+    test: "AppTest"
+    reader: Reader
+
+    @property
+    def text(self) -> str:
+        """Everything that is said in words, one element a line."""
+        assert not self.test.exception, [each.value for each in self.test.exception]
+        kinds = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error")
+        said = [str(each.value) for kind in kinds for each in getattr(self.test, kind)]
+        said += [f"{each.label} {each.value}" for each in self.test.metric]
+        said += [str(each.proto.body) for each in self.test.get("html")]
+        return "\n".join(said)
+
+    @property
+    def asked(self) -> Counter[str]:
+        """How often each named query, or verdict of the analyzer, was asked for so far."""
+        return self.reader.asked
+
+    @property
+    def tables(self) -> list:
+        """The frames of the page's tables, in order."""
+        return [each.value for each in self.test.dataframe]
