@@ -9,7 +9,7 @@ from gauntlet.hud.reading import Reader
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
-READER: Reader
+READER: Reader | None = None  # set by the fixture ``show``
 
 
 @dataclass

@@ -19,6 +19,7 @@ DecisionKind = Literal[
     "gate",
     "release",
     "alert",
+    "incident",
     "quarantine",
     "revert",
     "waiver",
