@@ -2,17 +2,25 @@
 
 import os
 import sys
+from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from gauntlet.warehouse.location import warehouse_option
+
+_DEMO_FOLDER = Path(".gauntlet/demo")
 
 
 @click.command()
 @click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True)
 @click.option("--browser/--no-browser", default=True, help="Open a browser where there is one.")
+@click.option(
+    "--demo", is_flag=True, help="Over a made-up organisation of vLLM's size, in .gauntlet/demo."
+)
 @warehouse_option
-def hud(port: int, browser: bool, location: str) -> None:
+@click.pass_context
+def hud(context: click.Context, port: int, browser: bool, demo: bool, location: str) -> None:
     """Open the pages over the warehouse in a browser (Ctrl-C ends it)."""
     from importlib.util import find_spec
 
@@ -23,8 +31,26 @@ def hud(port: int, browser: bool, location: str) -> None:
     if not _is_free(port):
         msg = f"port {port} is taken"
         raise InfrastructureError(msg, hint=f"choose another one: gauntlet hud --port {port + 1}")
+    if demo:
+        if context.get_parameter_source("location") is ParameterSource.COMMANDLINE:
+            msg = "--demo with --warehouse: made-up rows never go into a warehouse of yours"
+            raise UsageError(msg, hint="leave one of them out")
+        location = _demo()
     click.echo(f"http://127.0.0.1:{port} shows {location}", err=True)
     os.execv(sys.executable, _command(port, browser, location))  # noqa: S606 - no shell
+
+
+def _demo() -> str:
+    from gauntlet.core.clock import Stopwatch, utc_now
+    from gauntlet.hud.made_up.fill import demo_folder, make_demo
+
+    now, watch = utc_now(), Stopwatch()
+    folder = demo_folder(_DEMO_FOLDER, now)
+    click.echo("making six days of CI and sixty nights of measurements", err=True)
+    made = make_demo(folder, now)
+    said = f"made in {watch.seconds:.0f} s" if made else "they were there already"
+    click.echo(f"{said}: {folder}", err=True)
+    return str(folder)
 
 
 def _is_free(port: int) -> bool:

@@ -1,41 +1,69 @@
 """Make a history: plan the statements, run those that the ledger does not know, roll up."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import date, timedelta
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
 
 from gauntlet.core.clock import Stopwatch
 from gauntlet.core.errors import UsageError
-from gauntlet.warehouse.batch import NO_DAY, batch_number
+from gauntlet.warehouse.batch import NO_DAY, Batch, batch_number
 from gauntlet.warehouse.rollups import roll_up
 from gauntlet.warehouse.store import Store
-from gauntlet.warehouse.synth import sql, sql_perf
+from gauntlet.warehouse.synth import sql, sql_machines, sql_perf
+from gauntlet.warehouse.synth.decisions import Commit, made_decisions
 from gauntlet.warehouse.synth.shape import Shape, draw_shape, scale_named
 
 _EPOCH = date(1970, 1, 1)
 # Raw test results are as young as the retention keeps them whole: 30 days, and today is one.
 _RAW_DAYS = 29
 _EVAL_SAMPLE_DAYS = 14
+_REQUEST_DAYS = 2
+_GPU_DAYS = 2
 _COARSE_STEP_S = 600
+
+Progress = Callable[[date, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynthRequest:
-    """What to make: ``days`` whole days up to and including ``until`` (UTC)."""
+    """What to make: ``days`` days up to and including ``until`` (UTC).
+
+    ``test_days`` is for how many of them single test results are made, ``nights`` for how many
+    days measurements are (None: all days). ``now`` breaks the last day off at an instant: what
+    would end later is under way.
+    """
 
     days: int
     until: date
     scale: str
     seed: int
+    test_days: int = _RAW_DAYS
+    nights: int | None = None
+    now: datetime | None = None
 
     def shape(self) -> Shape:
         """Draw what the rows are made from. Raises UsageError for an unknown scale or no days."""
         if self.days < 1:
             raise UsageError(f"--days {self.days}: at least 1")
-        last = (self.until - _EPOCH).days
         return draw_shape(
-            scale_named(self.scale), seed=self.seed, first_day=last - self.days + 1, days=self.days
+            scale_named(self.scale),
+            seed=self.seed,
+            first_day=self.last_day - max(self.days, self.nights or 0) + 1,
+            days=max(self.days, self.nights or 0),
+            now_s=int(self.now.timestamp()) if self.now else None,
         )
+
+    @property
+    def last_day(self) -> int:
+        """Last day, counted from 1970-01-01."""
+        return (self.until - _EPOCH).days
+
+    @property
+    def ends(self) -> datetime:
+        """The instant at which the history ends."""
+        midnight = datetime.combine(self.until + timedelta(days=1), time(), tzinfo=UTC)
+        return self.now or midnight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,47 +88,96 @@ class Made:
 
 def plan_history(request: SynthRequest) -> Iterator[Step]:
     """Yield the statements in order: for each day the rows that others refer to come last."""
+    for stream in plan_streams(request):
+        yield from stream
+
+
+def plan_streams(request: SynthRequest) -> tuple[Iterator[Step], Iterator[Step]]:
+    """Plan what CI did, and what was measured: neither needs the other."""
     shape = request.shape()
-    last = shape.first_day + shape.days - 1
+    return _plan_ci(request, shape), _plan_nights(request, shape)
 
-    def step(table: str, day: int, statement: str, name: str = "") -> Step:
-        when = NO_DAY if day == 0 else _EPOCH + timedelta(days=day)
-        batch_id = f"synth/{request.scale}/{request.seed}/{when}/{name or table}"
-        return Step(table=table, day=when, batch_id=batch_id, statement=statement)
 
-    yield step("tests", 0, sql.insert_tests(shape, 0))
-    yield step("queue_prices", 0, sql.insert_prices(shape, 0))
-    for day in range(shape.first_day, last + 1):
-        young = day > last - _RAW_DAYS
-        if young:
-            yield step("test_details", day, sql.insert_details(shape, day))
-            yield step("test_results", day, sql.insert_results(shape, day))
-        yield step("job_failures", day, sql.insert_failures(shape, day))
-        yield step("job_attempts", day, sql.insert_attempts(shape, day))
-        yield step("builds", day, sql.insert_builds(shape, day))
-        yield step("commits", day, sql.insert_commits(shape, day))
-        rate = 60 if young else _COARSE_STEP_S
-        yield step("queue_samples", day, sql.insert_queue_samples(shape, day, rate))
-        yield step("metrics", day, sql_perf.insert_metrics(shape, day))
-        yield step("repetitions", day, sql_perf.insert_repetitions(shape, day))
+def _step(request: SynthRequest, table: str, day: int, statement: str, name: str = "") -> Step:
+    when = NO_DAY if day == 0 else _EPOCH + timedelta(days=day)
+    batch_id = f"synth/{request.scale}/{request.seed}/{when}/{name or table}"
+    return Step(table=table, day=when, batch_id=batch_id, statement=statement)
+
+
+def _plan_ci(request: SynthRequest, shape: Shape) -> Iterator[Step]:
+    last = request.last_day
+    yield _step(request, "tests", 0, sql.insert_tests(shape, 0))
+    yield _step(request, "queue_prices", 0, sql.insert_prices(shape, 0))
+    for day in range(last - request.days + 1, last + 1):
+        if day > last - request.test_days:
+            yield _step(request, "test_details", day, sql.insert_details(shape, day))
+            yield _step(request, "test_results", day, sql.insert_results(shape, day))
+        yield _step(request, "job_failures", day, sql.insert_failures(shape, day))
+        yield _step(request, "job_attempts", day, sql.insert_attempts(shape, day))
+        yield _step(request, "builds", day, sql.insert_builds(shape, day))
+        yield _step(request, "commits", day, sql.insert_commits(shape, day))
+        rate = 60 if day > last - _RAW_DAYS else _COARSE_STEP_S
+        samples = sql.insert_queue_samples(shape, day, rate)
+        yield _step(request, "queue_samples", day, samples)
+        if day > last - _GPU_DAYS:
+            step_s = 60 if day == last else _COARSE_STEP_S
+            gpus = sql_machines.insert_gpu_samples(shape, day, step_s)
+            yield _step(request, "gpu_samples", day, gpus)
+
+
+def _plan_nights(request: SynthRequest, shape: Shape) -> Iterator[Step]:
+    # A night begins at 22:00: where the history breaks off today, last night was yesterday's.
+    last = request.last_day - (request.now is not None)
+    for day in range(last - (request.nights or request.days) + 1, last + 1):
+        yield _step(request, "metrics", day, sql_perf.insert_metrics(shape, day))
+        yield _step(request, "repetitions", day, sql_perf.insert_repetitions(shape, day))
+        if day > last - _REQUEST_DAYS:
+            yield _step(request, "requests", day, sql_machines.insert_requests(shape, day))
         if day > last - _EVAL_SAMPLE_DAYS:
-            yield step("eval_samples", day, sql_perf.insert_eval_samples(shape, day))
-        yield step("eval_results", day, sql_perf.insert_eval_results(shape, day))
+            yield _step(request, "eval_samples", day, sql_perf.insert_eval_samples(shape, day))
+        yield _step(request, "eval_results", day, sql_perf.insert_eval_results(shape, day))
         evals = sql_perf.insert_eval_repetitions(shape, day)
-        yield step("repetitions", day, evals, "eval_repetitions")
+        yield _step(request, "repetitions", day, evals, "eval_repetitions")
+
+
+@dataclass(slots=True)
+class _Tally:
+    progress: Progress
+    rows: dict[str, int] = field(default_factory=dict)
+    skipped: int = 0
+
+    def add(self, table: str, day: date, count: int) -> None:
+        self.rows[table] = self.rows.get(table, 0) + count
+        self.progress(day, sum(self.rows.values()))
 
 
 def make_history(
-    store: Store, request: SynthRequest, progress: Callable[[date, int], None]
+    store: Store, request: SynthRequest, progress: Progress, second: Store | None = None
 ) -> Made:
-    """Run the plan; a statement whose batch the ledger knows is left out, so a cut run goes on."""
+    """Run the plan; a statement whose batch the ledger knows is left out, so a cut run goes on.
+
+    With a ``second`` store of the same warehouse, measurements are made beside the rest.
+    """
     watch = Stopwatch()
-    rows: dict[str, int] = {}
-    skipped = 0
+    tally = _Tally(progress)
+    ci, nights = plan_streams(request)
+    if second is None:
+        _run(store, (*ci, *nights), tally)
+    else:
+        with ThreadPoolExecutor(1) as pool:
+            beside = pool.submit(_run, second, nights, tally)
+            _run(store, ci, tally)
+            beside.result()
+    _decide(store, request)
+    rolled_up = len(roll_up(store))
+    return Made(rows=tally.rows, seconds=watch.seconds, skipped=tally.skipped, rolled_up=rolled_up)
+
+
+def _run(store: Store, steps: Iterator[Step] | Sequence[Step], tally: _Tally) -> None:
     resuming = True
-    for each in plan_history(request):
+    for each in steps:
         if store.knows(each.table, each.day, each.batch_id):
-            skipped += 1
+            tally.skipped += 1
             continue
         days = () if each.day == NO_DAY else (each.day,)
         number = batch_number(each.batch_id)
@@ -110,7 +187,19 @@ def make_history(
         resuming = False
         store.command(each.statement, {"batch": number})
         count = store.note_statement(each.table, each.day, each.batch_id, source="synth")
-        rows[each.table] = rows.get(each.table, 0) + count
-        progress(each.day, sum(rows.values()))
-    rolled_up = len(roll_up(store))
-    return Made(rows=rows, seconds=watch.seconds, skipped=skipped, rolled_up=rolled_up)
+        tally.add(each.table, each.day, count)
+
+
+def _decide(store: Store, request: SynthRequest) -> None:
+    shape = request.shape()
+    rows = store.sql(
+        "SELECT position, any(sha) AS sha, any(title) AS title, any(author) AS author,"
+        " any(pull_request) AS pull_request, any(committed_at) AS at FROM commits"
+        " WHERE branch = 'main' AND committed_at > {after: DateTime64(3)} GROUP BY position",
+        {"after": request.ends - timedelta(days=31)},
+    )
+    commits = {row["position"]: Commit(**row) for row in rows}
+    decided = list(made_decisions(shape, commits, request.ends))
+    if decided:
+        name = f"synth/{request.scale}/{request.seed}/{request.until}/decisions"
+        store.insert(Batch.of(name, decided, source="synth", created_at=request.ends))

@@ -147,6 +147,9 @@ class Recipe:
     accuracy: float
 
 
+_NEVER_S = 4_102_444_800  # 2100-01-01
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """Everything that the rows are made from; days are counted from 1970-01-01."""
@@ -160,6 +163,8 @@ class Shape:
     incidents: Sequence[Incident]
     recipes: Sequence[Recipe]
     changes: Sequence[PerfChange]
+    # Seconds since 1970: what ends later has not ended yet.
+    now_s: int = _NEVER_S
 
     def position(self, day: int) -> int:
         """Commit position just before the first commit of a day."""
@@ -170,8 +175,13 @@ class Shape:
 _COMMITS_BEGIN = 19_700
 
 
-def draw_shape(scale: Scale, *, seed: int, first_day: int, days: int) -> Shape:
-    """Draw jobs, queues and mishaps; the same arguments give the same shape."""
+def draw_shape(
+    scale: Scale, *, seed: int, first_day: int, days: int, now_s: int | None = None
+) -> Shape:
+    """Draw jobs, queues and mishaps; the same arguments give the same shape.
+
+    ``now_s`` (seconds since 1970) is where the history breaks off; without it, all has ended.
+    """
     dice = random.Random(f"{seed}/{scale}")  # noqa: S311
     queues = [_queue(index) for index in range(scale.queues)]
     jobs = [_job(index, scale, dice) for index in range(scale.jobs)]
@@ -201,6 +211,7 @@ def draw_shape(scale: Scale, *, seed: int, first_day: int, days: int) -> Shape:
         incidents=incidents,
         recipes=recipes,
         changes=changes,
+        now_s=_NEVER_S if now_s is None else now_s,
     )
 
 

@@ -46,6 +46,11 @@ def array_of(rows: Sequence[str]) -> str:
     return f"[{', '.join(rows)}]"
 
 
+def instant(seconds: float) -> str:
+    """SQL of an instant, given in seconds since 1970."""
+    return f"toDateTime64({seconds}, 3, 'UTC')"
+
+
 def builds(shape: Shape, day: int) -> str:
     """SELECT of a day's builds: main's are spread evenly among those of pull requests."""
     scale = shape.scale
@@ -60,7 +65,8 @@ SELECT
     if(on_main, 'main', concat('pr-', toString(({day} - 19700) * 50 + intDiv(i, 4)))) AS branch,
     toDateTime64({day} * 86400 + (i + {chance(shape, "when", str(day), "i")}) / {total} * 86400, 3, 'UTC')
         AS created
-FROM numbers({total})"""
+FROM numbers({total})
+WHERE created < {instant(shape.now_s)}"""
 
 
 def attempts(shape: Shape, day: int) -> str:
@@ -102,7 +108,8 @@ SELECT
         -log(1 - {chance(shape, "wait", "build_id", "job", "attempt")} * 0.999) * 45000
         * (1 + 6 * greatest(0, sin((toHour(created) - 8) / 12 * pi())) * (agents < 30)))) AS started,
     started + toIntervalMillisecond(toInt64(1000 * mean_s * exp(0.12 * {noise(shape, "run", "build_id", "job", "attempt")})
-        * if(failed, 0.3 + 0.6 * {chance(shape, "cut", "build_id", "job")}, 1))) AS finished
+        * if(failed, 0.3 + 0.6 * {chance(shape, "cut", "build_id", "job")}, 1))) AS finished,
+    finished < {instant(shape.now_s)} AS ended, started < {instant(shape.now_s)} AS begun
 FROM
 (
     SELECT
@@ -120,7 +127,8 @@ FROM
         FROM (SELECT *, arrayJoin({jobs}) AS j FROM ({builds(shape, day)}))
         WHERE {chance(shape, "chosen", "build_id", "j.1")} < if(on_main, 0.9, 0.45)
     )
-)"""
+)
+WHERE attempt = 1 OR runnable < {instant(shape.now_s)}"""
 
 
 def insert_commits(shape: Shape, day: int) -> str:
@@ -142,11 +150,13 @@ def insert_builds(shape: Shape, day: int) -> str:
     """Builds of a day, red where a job of theirs ended red."""
     return f"""INSERT INTO builds
 SELECT build_id, 'ci', any(build_number), any(sha), any(branch),
-    if(any(on_main), NULL, toUInt32(substring(any(branch), 4))), if(max(red), 'failed', 'passed'), false,
+    if(any(on_main), NULL, toUInt32(substring(any(branch), 4))),
+    multiIf(NOT min(ended), if(max(red), 'failing', 'running'), max(red), 'failed', 'passed'), false,
     'webhook', concat('Build of ', any(branch)), concat('author', toString(cityHash64(build_id) % 90)),
     concat('https://ci.example/builds/', toString(any(build_number))), NULL, map(),
-    any(created), any(created), any(created) + toIntervalSecond(20), max(finished), 1, {{batch: UInt64}}
-FROM (SELECT *, failed AND fate IN ('broken', 'own') AS red FROM ({attempts(shape, day)}))
+    any(created), any(created), any(created) + toIntervalSecond(20), if(min(ended), max(finished), NULL), 1,
+    {{batch: UInt64}}
+FROM (SELECT *, ended AND failed AND fate IN ('broken', 'own') AS red FROM ({attempts(shape, day)}))
 GROUP BY build_id"""
 
 
@@ -155,11 +165,14 @@ def insert_attempts(shape: Shape, day: int) -> str:
     previous = uuid(shape, "attempt", "build_id", "job", "attempt - 1")
     return f"""INSERT INTO job_attempts
 SELECT job_id, build_id, 'ci', build_number, sha, branch, group_key, job_key, job_name, NULL, NULL,
-    attempt, failed AND fate IN ('infra', 'flaky'), if(attempt = 2, {previous}, NULL),
-    if(attempt = 2, 'automatic', ''), queue, concat(queue, '-agent-', toString(host)),
-    concat(queue, '-', toString(host)), if(failed, 'failed', 'passed'), false,
-    if(failed, if(cause = 'infra_agent', -1, 1), 0), '', if(cause = 'infra_agent' AND failed, 'agent_lost', ''),
-    concat('https://ci.example/jobs/', toString(job_id)), created, created, runnable, started, finished, 1,
+    attempt, ended AND failed AND fate IN ('infra', 'flaky'), if(attempt = 2, {previous}, NULL),
+    if(attempt = 2, 'automatic', ''), queue, if(begun, concat(queue, '-agent-', toString(host)), ''),
+    if(begun, concat(queue, '-', toString(host)), ''),
+    multiIf(NOT begun, 'scheduled', NOT ended, 'running', failed, 'failed', 'passed'), false,
+    if(ended, if(failed, if(cause = 'infra_agent', -1, 1), 0), NULL), '',
+    if(ended AND cause = 'infra_agent' AND failed, 'agent_lost', ''),
+    concat('https://ci.example/jobs/', toString(job_id)), created, created,
+    if(runnable < {instant(shape.now_s)}, runnable, NULL), if(begun, started, NULL), if(ended, finished, NULL), 1,
     {{batch: UInt64}}
 FROM (SELECT *, cityHash64({shape.seed}, 'host', job_id) % agents AS host FROM ({attempts(shape, day)}))"""
 
@@ -169,7 +182,7 @@ def insert_failures(shape: Shape, day: int) -> str:
     return f"""INSERT INTO job_failures
 SELECT job_id, cause, concat(cause, ':', job_key, if(by_test, concat('::case', toString(bad_case)), '')),
     1 + cityHash64(job_id) % 5000, concat('E   ', cause, ' in ', job_key), false, 'synth', 1, {{batch: UInt64}}
-FROM ({attempts(shape, day)}) WHERE failed"""
+FROM ({attempts(shape, day)}) WHERE failed AND ended"""
 
 
 def insert_results(shape: Shape, day: int) -> str:
@@ -181,7 +194,7 @@ SELECT {_test_id(shape)}, job_id, 0,
     toFloat32(pow(10, 3 * {chance(shape, "long", "job", "case")}) * (0.8 + 0.4 * {chance(shape, "took", "job_id", "case")})),
     sha, branch, job_key, queue, least(started, toDateTime64({(day + 1) * 86400} - 0.001, 3, 'UTC')), {{batch: UInt64}}
 FROM (SELECT *, arrayJoin(range(cases)) AS case FROM ({attempts(shape, day)})
-    WHERE NOT failed OR by_test)"""
+    WHERE ended AND (NOT failed OR by_test))"""
 
 
 def insert_details(shape: Shape, day: int) -> str:
@@ -190,7 +203,7 @@ def insert_details(shape: Shape, day: int) -> str:
 SELECT {_test_id(shape)}, job_id, 0, 'failed', concat('AssertionError: ', cause, ' in case ', toString(bad_case)),
     repeat('E   assert left == right\\n', 6), concat('tests/', group_key, '/test_', job_key, '.py'),
     10 + bad_case, least(started, toDateTime64({(day + 1) * 86400} - 0.001, 3, 'UTC')), {{batch: UInt64}}
-FROM (SELECT *, bad_case AS case FROM ({attempts(shape, day)}) WHERE by_test)"""
+FROM (SELECT *, bad_case AS case FROM ({attempts(shape, day)}) WHERE ended AND by_test)"""
 
 
 def _test_id(shape: Shape) -> str:
@@ -238,4 +251,5 @@ FROM
     SELECT *, toUInt32(q.2) AS agents, {load} AS wanted,
         toUInt32(least(agents, wanted * agents)) AS busy, toUInt32(greatest(0, wanted * agents - agents)) AS waiting
     FROM (SELECT number * {step_s} AS t, arrayJoin({rows}) AS q FROM numbers({86400 // step_s}))
+    WHERE {day} * 86400 + t < {shape.now_s}
 )"""

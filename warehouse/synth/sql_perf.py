@@ -17,7 +17,7 @@ _METRICS = (
 )  # fmt: skip
 
 
-def _repetitions(shape: Shape, night: int) -> str:
+def repetitions(shape: Shape, night: int) -> str:
     """SELECT of one night's repetitions: recipe, point, repetition; some nights are missing."""
     recipes = array_of(
         [
@@ -72,7 +72,7 @@ SELECT run_id, repetition_id, series_id, recipe, concat('concurrency=', toString
     'gauntlet-load', '0.1.0', 'synth', {night} + repetition, started, started + toIntervalSecond(300), 512, 0,
     map('concurrency', toString(concurrency), 'input_tokens', '8192', 'output_tokens', '1024'), NULL, NULL, NULL,
     {{batch: UInt64}}
-FROM ({_repetitions(shape, night)})"""
+FROM ({repetitions(shape, night)})"""
 
 
 def insert_metrics(shape: Shape, night: int) -> str:
@@ -94,14 +94,12 @@ FROM
 (
     SELECT *, arrayJoin({metrics}) AS m,
         tpot * pow(concurrency, 0.22) * exp(0.008 * {jitter} + 0.006 * {host}) AS slow
-    FROM ({_repetitions(shape, night)}) WHERE NOT bad
+    FROM ({repetitions(shape, night)}) WHERE NOT bad
 )"""
 
 
 def _evals(shape: Shape, night: int) -> str:
-    return (
-        f"(SELECT * FROM ({_repetitions(shape, night)}) WHERE concurrency = 1 AND repetition = 0)"
-    )
+    return f"(SELECT * FROM ({repetitions(shape, night)}) WHERE concurrency = 1 AND repetition = 0)"
 
 
 def insert_eval_repetitions(shape: Shape, night: int) -> str:

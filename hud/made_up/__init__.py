@@ -1,0 +1,1 @@
+"""What ``gauntlet hud --demo`` shows: a made-up organisation of vLLM's size."""

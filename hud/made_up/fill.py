@@ -1,0 +1,68 @@
+"""Make the demo's warehouse: its history up to this hour, nights judged, candidates gated."""
+
+import shutil
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from gauntlet.analyzer.history.from_store import NightRequest, read_night
+from gauntlet.analyzer.history.nightly import record
+from gauntlet.core.errors import InfrastructureError
+from gauntlet.hud.made_up.candidates import store_candidates
+from gauntlet.warehouse.folder_lock import lock_folder
+from gauntlet.warehouse.store import open_store
+from gauntlet.warehouse.synth.history import SynthRequest, make_history
+
+_DAYS = 6
+_NIGHTS = 60
+_MORNING_H = 8
+_MADE = "made"
+
+
+def demo_folder(root: Path, now: datetime) -> Path:
+    """The demo's warehouse of this hour: an older one would show queues that stand still."""
+    return root / f"{now:%Y%m%dT%H}" / "warehouse"
+
+
+def make_demo(folder: Path, now: datetime, *, scale: str = "vllm") -> bool:
+    """Fill the warehouse in ``folder``; return False where that was done before.
+
+    Warehouses of other hours beside it are removed, unless a process uses them.
+    """
+    done = folder.with_name(_MADE)
+    if done.exists():
+        return False
+    _remove_others(folder.parent)
+    request = SynthRequest(
+        days=_DAYS,
+        nights=_NIGHTS,
+        # In the morning, today alone has too few results for a page about tests.
+        test_days=1 if now.hour >= _MORNING_H else 2,
+        until=now.date(),
+        now=now,
+        scale=scale,
+        seed=1,
+    )
+    location = str(folder)
+    with open_store(location) as store, open_store(location) as second:
+        make_history(store, request, lambda _day, _rows: None, second)
+        newest = store.query("main_commits", limit=200)
+        store_candidates(store, [row["sha"] for row in newest[20::60]], now)
+        night = NightRequest(night=now.date() - timedelta(days=1))
+        report, alerts = read_night(store, night)
+    record(report, alerts, location, now)
+    done.touch()
+    return True
+
+
+def _remove_others(own: Path) -> None:
+    if not own.parent.is_dir():
+        return
+    for other in own.parent.iterdir():
+        if other == own or not (other / "warehouse").is_dir():
+            continue
+        try:
+            lock = lock_folder(other / "warehouse", 0.0)
+        except InfrastructureError:
+            continue  # a demo of another hour is open
+        shutil.rmtree(other, ignore_errors=True)
+        lock.close()
