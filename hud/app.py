@@ -3,12 +3,17 @@
 import sys
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 
 import streamlit as st
 
+from gauntlet.hud.acting.actors import Actors
 from gauntlet.hud.pages import PAGES
 from gauntlet.hud.reading import Reader
 from gauntlet.hud.shell import page
+
+# A file of our own: Streamlit would fetch its icons from the network.
+ICON = Path(page.__file__).with_name("icon.svg")
 
 
 @st.cache_resource(on_release=Reader.close)
@@ -17,14 +22,20 @@ def reader(location: str) -> Reader:
     return Reader(location)
 
 
-def main(location: str) -> None:
+@st.cache_resource
+def actors(header: str, allowed: tuple[str, ...], secret_file: str) -> Actors:
+    """Who may act; read once, so that a secret's file can be taken away."""
+    return Actors.of(header, allowed, Path(secret_file) if secret_file else None)
+
+
+def main(location: str, header: str = "", secret_file: str = "", *allowed: str) -> None:
     """Draw the page of the present address over the warehouse at ``location``."""
-    st.set_page_config(page_title="Gauntlet", page_icon=":material/verified:", layout="wide")
-    shared = reader(location)
+    st.set_page_config(page_title="Gauntlet", page_icon=str(ICON), layout="wide")
+    shared, may_act = reader(location), actors(header, allowed, secret_file)
     menu = {
         section: [
             st.Page(
-                partial(page.draw, each, shared),
+                partial(page.draw, each, shared, may_act),
                 title=each.title,
                 icon=each.icon,
                 url_path=each.path,
@@ -38,4 +49,4 @@ def main(location: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

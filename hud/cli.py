@@ -18,16 +18,37 @@ _DEMO_FOLDER = Path(".gauntlet/demo")
 @click.option(
     "--demo", is_flag=True, help="Over a made-up organisation of vLLM's size, in .gauntlet/demo."
 )
+@click.option(
+    "--user-header", metavar="NAME", help="Let users act whom your auth proxy names in this header."
+)
+@click.option("--allow", metavar="USER", multiple=True, help="Who may act; once for each.")
+@click.option(
+    "--proxy-secret",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File with what the proxy sends in X-Gauntlet-Proxy-Secret.",
+)
 @warehouse_option
 @click.pass_context
-def hud(context: click.Context, port: int, browser: bool, demo: bool, location: str) -> None:
+def hud(
+    context: click.Context,
+    *,
+    port: int,
+    browser: bool,
+    demo: bool,
+    user_header: str | None,
+    allow: tuple[str, ...],
+    proxy_secret: Path | None,
+    location: str,
+) -> None:
     """Open the pages over the warehouse in a browser (Ctrl-C ends it)."""
     from importlib.util import find_spec
 
     from gauntlet.core.errors import InfrastructureError, UsageError
+    from gauntlet.hud.acting.actors import Actors
 
     if find_spec("streamlit") is None:
         raise UsageError("the pages need Streamlit", hint="pip install 'gauntlet[hud]'")
+    Actors.of(user_header, allow, proxy_secret)  # refuses what does not fit, before anything starts
     if not _is_free(port):
         msg = f"port {port} is taken"
         raise InfrastructureError(msg, hint=f"choose another one: gauntlet hud --port {port + 1}")
@@ -37,7 +58,9 @@ def hud(context: click.Context, port: int, browser: bool, demo: bool, location: 
             raise UsageError(msg, hint="leave one of them out")
         location = _demo()
     click.echo(f"http://127.0.0.1:{port} shows {location}", err=True)
-    os.execv(sys.executable, _command(port, browser, location))  # noqa: S606 - no shell
+    acting = (user_header or "", str(proxy_secret.absolute()) if proxy_secret else "", *allow)
+    command = [*_command(port, browser), "--", location, *acting]
+    os.execv(sys.executable, command)  # noqa: S606 - no shell
 
 
 def _demo() -> str:
@@ -65,7 +88,7 @@ def _is_free(port: int) -> bool:
         return True
 
 
-def _command(port: int, browser: bool, location: str) -> list[str]:
+def _command(port: int, browser: bool) -> list[str]:
     flags = {
         "server.address": "127.0.0.1",
         "server.port": str(port),
@@ -75,8 +98,9 @@ def _command(port: int, browser: bool, location: str) -> list[str]:
         # The menu keeps the choice of dark or light, and leaves out what is for developers.
         "client.toolbarMode": "viewer",
         "client.showErrorDetails": "type",
-        "theme.primaryColor": "#2f6fb0",
+        "theme.light.primaryColor": "#2f6fb0",
+        "theme.dark.primaryColor": "#6fa8dc",
         "theme.headingFontSizes": '["1.75rem", "1.35rem", "1.1rem", "1rem", "0.9rem", "0.9rem"]',
     }
     options = [f"--{name}={value}" for name, value in flags.items()]
-    return [sys.executable, "-m", "gauntlet.hud.serve", *options, "--", location]
+    return [sys.executable, "-m", "gauntlet.hud.serve", *options]

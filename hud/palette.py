@@ -5,6 +5,7 @@ least 4.5 with its own ink and of about 3 with a white and with a black page (WC
 1.4.11).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -49,18 +50,23 @@ GATES = {
     "WAIVED": Look(_PURPLE, _WHITE, "⚑"),
 }
 
+DECISIONS = {
+    "QUALIFIED": Look(_GREEN, _WHITE, "✓"),
+    "NOT QUALIFIED": Look(_RED, _WHITE, "✕"),
+}
+
 # Sides of a comparison, and series that are only to be told apart (Okabe and Ito's order).
 SIDES = {"baseline": _BLUE, "candidate": _RED}
 SERIES = ("#2f6fb0", "#c2410c", "#0b7a5c", "#d9a400", "#7c5cbf", "#3aa6d0", "#c0508f", _GREY)
 
 
-def signed(looks: dict[str, Look], state: str) -> str:
+def signed(looks: Mapping[str, Look], state: str) -> str:
     """A state's name behind its sign; a name that is not known is left as it is."""
     look = looks.get(state)
     return f"{look.sign} {state}" if look else state
 
 
-def cell_style(looks: dict[str, Look], shown: str) -> str:
+def cell_style(looks: Mapping[str, Look], shown: str) -> str:
     """CSS of a table cell that shows what :func:`signed` makes; empty for any other text."""
     look = looks.get(shown.partition(" ")[2])
     return f"background-color: {look.colour}; color: {look.ink}" if look else ""

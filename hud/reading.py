@@ -185,9 +185,11 @@ class _Pool:
             self._idle.put(store)
 
     def close(self) -> None:
-        for _ in range(_CONNECTIONS):
-            if store := self._idle.get():
+        taken = [self._idle.get() for _ in range(_CONNECTIONS)]
+        for store in taken:
+            if store is not None:
                 store.close()
+            self._idle.put(None)
 
 
 class _Bounded(cachetools.LRUCache[str, object]):

@@ -1,5 +1,6 @@
 """Draws the page of one run: is the candidate fit to ship, and why?"""
 
+from html import escape
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,6 @@ from gauntlet.hud.run.data import RunPage, by_severity, changed_answers, load_ru
 from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.view import View
 
-_STATE_COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "orange", "MISSING": "gray"}
 _FINISHED_TTL_S = 600.0
 
 
@@ -55,8 +55,7 @@ def _choose(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
 def _headline(page: RunPage, view: View) -> None:
     run = page.run
     outcome = page.release["outcome"] if page.release else f"no decision ({run['status']})"
-    colour = {"QUALIFIED": "green", "NOT QUALIFIED": "red"}.get(outcome, "orange")
-    st.header(f":{colour}[{outcome}]", anchor=False)
+    shell.badge(palette.DECISIONS, outcome, before=str(run["run_id"]))
     started = f"{view.zone.text(run['started_at'])} {view.zone.name}"
     st.caption(
         f"run {run['run_id']} · recipe {run['recipe']} · {run['engine_kind']} on {run['host']} · "
@@ -66,8 +65,8 @@ def _headline(page: RunPage, view: View) -> None:
         st.warning(f"This run is {run['status']}. {run['reason']}", icon=":material/warning:")
     columns = st.columns(max(len(page.gates), 1) + 1)
     for column, gate in zip(columns, page.gates.to_dict("records"), strict=False):
-        shade = _STATE_COLOURS.get(gate["outcome"], "gray")
-        column.markdown(f"**{gate['subject']}**  \n:{shade}-badge[{gate['outcome']}]")
+        with column:
+            shell.badge(palette.GATES, gate["outcome"], before=gate["subject"])
     if page.selection:
         columns[-1].markdown(
             f"**tests selected**  \n{page.selection['outcome']} ({page.selection['subject']})",
@@ -82,11 +81,12 @@ def _verdicts(page: RunPage) -> None:
     table = by_severity(page.verdicts)
     stopped = table[table["blocking"] & ~table["outcome"].isin(["same", "better"])]
     lines = [
-        f"- :red[**{objective_label(row['subject'])}**] is {row['outcome']}: {row['reason']}"
+        f"<li><b>{escape(objective_label(row['subject']))}</b>"
+        f" is {escape(row['outcome'])}: {escape(row['reason'])}</li>"
         for row in stopped.to_dict("records")
     ]
     if lines:
-        st.markdown("\n".join(lines))
+        st.html(f"<ul>{''.join(lines)}</ul>")
     left, right = st.columns([2, 1], gap="medium")
     rows = [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
     shown = pd.DataFrame(

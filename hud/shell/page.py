@@ -4,18 +4,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
+from html import escape
 from importlib.resources import files
 from typing import TypeAlias
 
 import altair as alt
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import GauntletError
+from gauntlet.hud import palette
+from gauntlet.hud.acting.actors import READ_ONLY, Actors
+from gauntlet.hud.palette import Look
 from gauntlet.hud.reading import Reader
 from gauntlet.hud.shell.links import KEPT
 from gauntlet.hud.shell.times import Zone
@@ -24,6 +29,8 @@ from gauntlet.hud.shell.view import View
 AltairChart: TypeAlias = (
     alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart | alt.FacetChart
 )
+# Headings, or Streamlit's settings of columns, by column, in their order.
+Columns: TypeAlias = Mapping[str, str | ColumnConfig]
 
 _STALE_S = 300
 _ROW_PX = 35
@@ -41,12 +48,15 @@ class Page:
     draw: Callable[[View], None]
 
 
-def draw(page: Page, reader: Reader) -> None:
+def draw(page: Page, reader: Reader, actors: Actors = READ_ONLY) -> None:
     """Draw one page; whatever goes wrong in it is said on it, with what to do."""
     _install_router()
     zone = _zone()
     kept = {name: str(st.query_params[name]) for name in KEPT if name in st.query_params}
-    view = View(reader, zone, utc_now(), kept)
+    actor = actors.actor(st.context.headers.get_all)
+    view = View(reader, zone, utc_now(), kept, actor=actor)
+    if actor:
+        st.sidebar.text(f"May act as {actor}")
     st.html(f"<style>{_source('page.css')}</style>")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.title(page.title, anchor=False, width="content")
@@ -72,25 +82,59 @@ def nothing(text: str, remedy: str) -> None:
 
 def table(
     frame: pd.DataFrame,
-    columns: Mapping[str, str | ColumnConfig],
+    columns: Columns,
     *,
     name: str,
     rows_shown: int = 12,
+    looks: Mapping[str, Mapping[str, Look]] | None = None,
 ) -> None:
     """Draw a table that can be sorted, searched and downloaded; ``columns`` in their order.
 
     ``columns`` maps a column's name to its heading or to a ``st.column_config``; aware times must
     be given as ``time_column``. ``name`` says what the table is, to a screen reader too.
+    ``looks`` gives the colours of columns that hold what :func:`palette.signed` makes.
     """
+    shown: pd.DataFrame | Styler = frame[list(columns)]
+    for column, of in (looks or {}).items():
+        style = shown.style if isinstance(shown, pd.DataFrame) else shown
+        shown = style.map(partial(_cell_style, of), subset=[column])
     height = _ROW_PX * (min(len(frame), rows_shown) + 1) + 3
     st.dataframe(
-        frame[list(columns)],
+        shown,
         column_config=dict(columns),
         hide_index=True,
         width="stretch",
         height=height,
         alt=name,
     )
+
+
+def _cell_style(of: Mapping[str, Look], text: object) -> str:
+    return palette.cell_style(of, str(text))
+
+
+def badge(of: Mapping[str, Look], state: str, before: str = "") -> None:
+    """Draw a state in its colour with its sign, behind a name in bold."""
+    look = of.get(state)
+    colours = f"background:{look.colour};color:{look.ink}" if look else ""
+    name = f"<b>{escape(before)}</b> " if before else ""
+    text = escape(palette.signed(of, state))
+    st.html(f'{name}<span style="{colours};border-radius:4px;padding:1px 8px">{text}</span>')
+
+
+def links(to: Mapping[str, str]) -> None:
+    """Draw links to pages, by the words that are shown for them."""
+    anchors = (f'<a href="{escape(url)}">{escape(words)}</a>' for words, url in to.items())
+    st.html(" · ".join(anchors))
+
+
+def facts(values: Mapping[str, object]) -> None:
+    """Draw names and values in a line, to be read and copied."""
+    shown = (
+        f"<span style='opacity:.75'>{escape(name)}</span> <code>{escape(str(value))}</code>"
+        for name, value in values.items()
+    )
+    st.html(" &nbsp; ".join(shown))
 
 
 def time_column(heading: str, zone: Zone) -> ColumnConfig:

@@ -17,13 +17,17 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(slots=True)
 class View:
-    """One drawing of one page for one viewer. ``oldest`` is when its oldest answer was read."""
+    """One drawing of one page for one viewer.
+
+    ``oldest`` is when its oldest answer was read, ``actor`` the viewer who may act, if so.
+    """
 
     reader: Reader
     zone: Zone
     now: datetime
     kept: Mapping[str, str] = field(default_factory=dict)
     oldest: datetime | None = None
+    actor: str | None = None
 
     def frame(
         self, query: str, *, ttl_s: float | None = None, **parameters: object

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pages_under_test import Shown
 
+from gauntlet.hud.acting.actors import READ_ONLY, Actors
 from gauntlet.hud.reading import Reader
 
 SCRIPT = Path(__file__).with_name("page_script.py")
@@ -23,11 +24,14 @@ def show(location, monkeypatch):
 
     readers = []
 
-    def draw(path: str, reader: Reader | None = None, **query: str) -> Shown:
+    def draw(
+        path: str, reader: Reader | None = None, actors: Actors = READ_ONLY, **query: str
+    ) -> Shown:
         shared = reader or Reader(location)
         readers.append(shared)
         monkeypatch.setattr(sys, "argv", ["page_script.py", path])
         monkeypatch.setattr("pages_under_test.READER", shared)
+        monkeypatch.setattr("pages_under_test.ACTORS", actors)
         test = AppTest.from_file(str(SCRIPT), default_timeout=60)
         for key, value in query.items():
             test.query_params[key] = value

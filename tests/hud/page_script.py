@@ -7,4 +7,5 @@ import pages_under_test
 from gauntlet.hud.pages import PAGES
 from gauntlet.hud.shell import page
 
-page.draw(next(each for each in PAGES if each.path == sys.argv[1]), pages_under_test.READER)
+chosen = next(each for each in PAGES if each.path == sys.argv[1])
+page.draw(chosen, pages_under_test.READER, pages_under_test.ACTORS)

@@ -4,11 +4,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gauntlet.hud.acting.actors import READ_ONLY
 from gauntlet.hud.reading import Reader
 
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
+ACTORS = READ_ONLY
 READER: Reader | None = None  # set by the fixture ``show``
 
 
@@ -23,7 +25,17 @@ class Shown:
     def text(self) -> str:
         """Everything that is said in words, one element a line."""
         assert not self.test.exception, [each.value for each in self.test.exception]
-        kinds = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error")
+        kinds = (
+            "title",
+            "header",
+            "subheader",
+            "markdown",
+            "caption",
+            "info",
+            "warning",
+            "error",
+            "text",
+        )
         said = [str(each.value) for kind in kinds for each in getattr(self.test, kind)]
         said += [f"{each.label} {each.value}" for each in self.test.metric]
         said += [str(each.proto.body) for each in self.test.get("html")]

@@ -194,7 +194,7 @@ def test_the_page_works_in_a_browser(served, tmp_path):
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{served}/run")
-        page.get_by_role("heading", name="NOT QUALIFIED").wait_for(timeout=60_000)
+        page.get_by_text("NOT QUALIFIED").first.wait_for(timeout=60_000)
         charts_drawn = page.locator("[data-testid=stVegaLiteChart] :is(canvas, svg.marks)")
         charts_drawn.first.wait_for(timeout=60_000)
         page.get_by_role("radio", name="ttft_ms").click()

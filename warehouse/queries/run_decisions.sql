@@ -6,6 +6,8 @@ SELECT
     argMax(blocking, at) AS blocking,
     argMax(reason, at) AS reason,
     argMax(evidence, at) AS evidence,
+    argMax(actor, at) AS actor,
+    argMax(tuple(expires_at), at).1 AS expires_at,
     max(at) AS decided_at
 FROM decisions
 WHERE run_id = {run_id: String}

@@ -1,0 +1,67 @@
+"""Forms of the acts; nothing is drawn for a viewer who may not act."""
+
+import secrets
+
+import streamlit as st
+
+from gauntlet.core.clock import utc_now
+from gauntlet.core.errors import GauntletError
+from gauntlet.hud.acting.acts import Act, Kind
+from gauntlet.hud.shell.view import View
+from gauntlet.warehouse.batch import Batch
+from gauntlet.warehouse.delivery import deliver
+
+_DAYS = 7
+_TITLES: dict[Kind, tuple[str, str]] = {
+    "annotation": ("Annotate", ":material/add_comment:"),
+    "quarantine": ("Quarantine", ":material/block:"),
+    "waiver": ("Waive", ":material/flag:"),
+}
+
+
+def act_form(
+    view: View, kind: Kind, subject: str, *, run_id: str = "", active: bool = False
+) -> None:
+    """Offer one act about a subject; ``active`` offers to end it instead.
+
+    The act is kept on this machine before it is said to be kept, and shipped at once.
+    """
+    if view.actor is None:
+        return
+    title, icon = ("Withdraw", ":material/undo:") if active else _TITLES[kind]
+    token_key = f"act/{kind}/{subject}/{run_id}/{active}"
+    token = st.session_state.setdefault(token_key, secrets.token_hex(12))
+    with st.popover(f"{title}…", icon=icon), st.form(f"{token_key}/form", border=False):
+        st.caption(f"As {view.actor}, about")
+        st.code(subject, language=None)
+        reason = st.text_input("Reason", max_chars=500)
+        days = None
+        if kind != "annotation" and not active:
+            days = st.number_input("For days", min_value=1, max_value=30, value=_DAYS)
+        if st.form_submit_button(title, type="primary"):
+            act = Act(
+                kind=kind,
+                subject=subject,
+                reason=reason,
+                actor=view.actor,
+                token=token,
+                run_id=run_id,
+                days=int(days) if days is not None else None,
+                undo=active,
+            )
+            if _keep(view, act):
+                del st.session_state[token_key]
+                view.reader.forget()
+                st.toast("Kept.", icon=":material/check:")
+                st.rerun()
+
+
+def _keep(view: View, act: Act) -> bool:
+    try:
+        now = utc_now()
+        batch = Batch.of(f"hud/{act.token}", (act.row(now),), source="hud", created_at=now)
+        deliver(view.reader.location, [batch])
+    except GauntletError as error:
+        st.error(f"{error.message}\n\n{error.hint or ''}", icon=":material/error:")
+        return False
+    return True
