@@ -182,24 +182,29 @@ class Store(Scoped):
         except Exception as error:
             raise translated(error, "insert into batches") from error
 
-    def knows(self, table: str, day: date, batch_id: str) -> bool:
-        """Whether the ledger has a batch of one table and day."""
+    def known_of_source(self, source: str) -> set[int]:
+        """Numbers of all batches of one source of which the ledger says that they arrived whole."""
         rows = self.sql(
-            "SELECT count() AS n FROM batches WHERE table_name = {table: String}"
-            " AND day = {day: Date} AND batch = {batch: UInt64}",
-            {"table": table, "day": day, "batch": batch_number(batch_id)},
+            "SELECT DISTINCT batch FROM batches WHERE source = {source: String}", {"source": source}
         )
-        return bool(rows[0]["n"])
+        return {row["batch"] for row in rows}
 
-    def note_statement(self, table: str, day: date, batch_id: str, *, source: str) -> int:
-        """Write into the ledger what a statement made inside the store; return its rows."""
-        number = batch_number(batch_id)
-        days = () if day == NO_DAY else (day,)
-        rows = self.batch_counts(table, [number], days).get(number, 0)
-        line = [table, day, number, batch_id, source, rows, utc_now()]
+    def note_statements(self, table: str, batch_days: Mapping[str, date], *, source: str) -> int:
+        """Write into the ledger what statements made inside the store; return their rows.
+
+        ``batch_days`` gives the day of each batch, by its id; each batch is one statement's.
+        """
+        numbers = {batch_id: batch_number(batch_id) for batch_id in batch_days}
+        days = {day for day in batch_days.values() if day != NO_DAY}
+        counts = self.batch_counts(table, list(numbers.values()), days)
+        now = utc_now()
+        lines = [
+            [table, day, numbers[name], name, source, counts.get(numbers[name], 0), now]
+            for name, day in batch_days.items()
+        ]
         columns = ["table_name", "day", "batch", "batch_id", "source", "rows", "shipped_at"]
-        self._client.insert("batches", [line], column_names=columns)
-        return rows
+        self._client.insert("batches", lines, column_names=columns)
+        return sum(counts.values())
 
     def await_insert(self, block: Block) -> None:
         """Wait until no earlier insert of these rows still runs on the server.

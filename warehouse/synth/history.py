@@ -1,6 +1,6 @@
 """Make a history: plan the statements, run those that the ledger does not know, roll up."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -21,6 +21,8 @@ _EVAL_SAMPLE_DAYS = 14
 _REQUEST_DAYS = 2
 _GPU_DAYS = 2
 _COARSE_STEP_S = 600
+_NOTED_TOGETHER = 24
+_SOURCE = "synth"
 
 Progress = Callable[[date, int], None]
 
@@ -160,34 +162,50 @@ def make_history(
     """
     watch = Stopwatch()
     tally = _Tally(progress)
+    known = store.known_of_source(_SOURCE)
+    # A run that was killed leaves rows that the ledger lacks.
+    fresh = not known and not any(store.count(table) for table in ("tests", "metrics"))
     ci, nights = plan_streams(request)
     if second is None:
-        _run(store, (*ci, *nights), tally)
+        _run(store, (*ci, *nights), known, tally, fresh=fresh)
     else:
         with ThreadPoolExecutor(1) as pool:
-            beside = pool.submit(_run, second, nights, tally)
-            _run(store, ci, tally)
+            beside = pool.submit(_run, second, nights, known, tally, fresh=fresh)
+            _run(store, ci, known, tally, fresh=fresh)
             beside.result()
     _decide(store, request)
     rolled_up = len(roll_up(store))
     return Made(rows=tally.rows, seconds=watch.seconds, skipped=tally.skipped, rolled_up=rolled_up)
 
 
-def _run(store: Store, steps: Iterator[Step] | Sequence[Step], tally: _Tally) -> None:
-    resuming = True
+def _run(
+    store: Store, steps: Iterable[Step], known: set[int], tally: _Tally, *, fresh: bool
+) -> None:
+    """Run steps; some of them go into the ledger together, for a line costs as much as a step."""
+    unnoted: list[Step] = []
     for each in steps:
-        if store.knows(each.table, each.day, each.batch_id):
+        number = batch_number(each.batch_id)
+        if number in known:
             tally.skipped += 1
             continue
         days = () if each.day == NO_DAY else (each.day,)
-        number = batch_number(each.batch_id)
-        if resuming and store.batch_counts(each.table, [number], days):
-            # A run that was killed died in the first statement that the ledger lacks.
+        if not fresh and store.batch_counts(each.table, [number], days):
             store.forget(each.table, [number], days)
-        resuming = False
         store.command(each.statement, {"batch": number})
-        count = store.note_statement(each.table, each.day, each.batch_id, source="synth")
-        tally.add(each.table, each.day, count)
+        unnoted.append(each)
+        if len(unnoted) == _NOTED_TOGETHER:
+            _note(store, unnoted, tally)
+            unnoted = []
+    _note(store, unnoted, tally)
+
+
+def _note(store: Store, steps: Sequence[Step], tally: _Tally) -> None:
+    by_table: dict[str, dict[str, date]] = {}
+    for each in steps:
+        by_table.setdefault(each.table, {})[each.batch_id] = each.day
+    for table, batch_days in by_table.items():
+        rows = store.note_statements(table, batch_days, source=_SOURCE)
+        tally.add(table, max(batch_days.values()), rows)
 
 
 def _decide(store: Store, request: SynthRequest) -> None:
@@ -202,4 +220,4 @@ def _decide(store: Store, request: SynthRequest) -> None:
     decided = list(made_decisions(shape, commits, request.ends))
     if decided:
         name = f"synth/{request.scale}/{request.seed}/{request.until}/decisions"
-        store.insert(Batch.of(name, decided, source="synth", created_at=request.ends))
+        store.insert(Batch.of(name, decided, source=_SOURCE, created_at=request.ends))
