@@ -2,7 +2,6 @@
 
 import sys
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 import streamlit as st
@@ -32,20 +31,17 @@ def main(location: str, header: str = "", secret_file: str = "", *allowed: str) 
     """Draw the page of the present address over the warehouse at ``location``."""
     st.set_page_config(page_title="Gauntlet", page_icon=str(ICON), layout="wide")
     shared, may_act = reader(location), actors(header, allowed, secret_file)
-    menu = {
-        section: [
-            st.Page(
-                partial(page.draw, each, shared, may_act),
-                title=each.title,
-                icon=each.icon,
-                url_path=each.path,
-                default=not each.path,
-            )
-            for each in pages
-        ]
-        for section, pages in groupby(PAGES, key=lambda each: each.section)
-    }
-    st.navigation(menu, expanded=True).run()
+    pages = [
+        st.Page(
+            partial(page.draw, each, shared, may_act, PAGES),
+            title=each.title,
+            url_path=each.path,
+            default=not each.path,
+        )
+        for each in PAGES
+    ]
+    # Streamlit's own menu puts headings between the items of one list, which is none then.
+    st.navigation(pages, position="hidden").run()
 
 
 if __name__ == "__main__":

@@ -98,8 +98,8 @@ def _command(port: int, browser: bool) -> list[str]:
         # The menu keeps the choice of dark or light, and leaves out what is for developers.
         "client.toolbarMode": "viewer",
         "client.showErrorDetails": "type",
-        "theme.light.primaryColor": "#2f6fb0",
-        "theme.dark.primaryColor": "#6fa8dc",
+        "theme.light.primaryColor": "#24568c",
+        "theme.dark.primaryColor": "#8fbbe8",
         "theme.headingFontSizes": '["1.75rem", "1.35rem", "1.1rem", "1rem", "0.9rem", "0.9rem"]',
     }
     options = [f"--{name}={value}" for name, value in flags.items()]

@@ -10,7 +10,6 @@ def _page(path: str, title: str, icon: str, section: str, question: str) -> Page
     def draw(view: View) -> None:
         import_module(f"gauntlet.hud.{path or 'main'}.page").draw(view)
 
-    icon = f":material/{icon}:"
     return Page(path=path, title=title, icon=icon, question=question, section=section, draw=draw)
 
 

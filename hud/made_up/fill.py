@@ -23,7 +23,7 @@ def demo_folder(root: Path, now: datetime) -> Path:
     return root / f"{now:%Y%m%dT%H}" / "warehouse"
 
 
-def make_demo(folder: Path, now: datetime, *, scale: str = "vllm") -> bool:
+def make_demo(folder: Path, now: datetime, *, scale: str = "vllm", nights: int = _NIGHTS) -> bool:
     """Fill the warehouse in ``folder``; return False where that was done before.
 
     Warehouses of other hours beside it are removed, unless a process uses them.
@@ -34,7 +34,7 @@ def make_demo(folder: Path, now: datetime, *, scale: str = "vllm") -> bool:
     _remove_others(folder.parent)
     request = SynthRequest(
         days=_DAYS,
-        nights=_NIGHTS,
+        nights=nights,
         # In the morning, today alone has too few results for a page about tests.
         test_days=1 if now.hour >= _MORNING_H else 2,
         until=now.date(),
@@ -46,7 +46,8 @@ def make_demo(folder: Path, now: datetime, *, scale: str = "vllm") -> bool:
     with open_store(location) as store, open_store(location) as second:
         make_history(store, request, lambda _day, _rows: None, second)
         newest = store.query("main_commits", limit=200)
-        store_candidates(store, [row["sha"] for row in newest[20::60]], now)
+        spaced = [newest[len(newest) * part // 4]["sha"] for part in range(3)]
+        store_candidates(store, spaced, now)
         night = NightRequest(night=now.date() - timedelta(days=1))
         report, alerts = read_night(store, night)
     record(report, alerts, location, now)

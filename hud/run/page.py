@@ -135,7 +135,12 @@ def _measurements(page: RunPage) -> None:
         st.info("No load was measured in this run.")
         return
     metric = st.segmented_control(
-        "Metric", ["tpot_ms", "ttft_ms", "e2e_ms"], default="tpot_ms", key="metric"
+        "Metric",
+        ["tpot_ms", "ttft_ms", "e2e_ms"],
+        default="tpot_ms",
+        key="metric",
+        bind="query-params",
+        required=True,
     )
     chosen = metric or "tpot_ms"
     for workload in page.requests["workload"].unique():

@@ -23,6 +23,7 @@ from gauntlet.hud.acting.actors import READ_ONLY, Actors
 from gauntlet.hud.palette import Look
 from gauntlet.hud.reading import Reader
 from gauntlet.hud.shell.links import KEPT
+from gauntlet.hud.shell.menu import menu_html
 from gauntlet.hud.shell.times import Zone
 from gauntlet.hud.shell.view import View
 
@@ -48,11 +49,15 @@ class Page:
     draw: Callable[[View], None]
 
 
-def draw(page: Page, reader: Reader, actors: Actors = READ_ONLY) -> None:
+def draw(
+    page: Page, reader: Reader, actors: Actors = READ_ONLY, pages: Sequence[Page] = ()
+) -> None:
     """Draw one page; whatever goes wrong in it is said on it, with what to do."""
     _install_router()
+    menu = st.sidebar.empty()
     zone = _zone()
     kept = {name: str(st.query_params[name]) for name in KEPT if name in st.query_params}
+    menu.html(menu_html(pages, page.path, kept))
     actor = actors.actor(st.context.headers.get_all)
     view = View(reader, zone, utc_now(), kept, actor=actor)
     if actor:
@@ -178,14 +183,15 @@ def _errors() -> Iterator[None]:
 def _zone() -> Zone:
     browser = Zone.of_browser(st.context.timezone)
     with st.sidebar:
+        # The address holds what is shown: words without the zone, which differs by viewer.
         choice = st.segmented_control(
             "Times in",
             ["utc", "local"],
-            format_func=lambda name: "UTC" if name == "utc" else f"local ({browser.name})",
             default="utc",
             key="tz",
             bind="query-params",
             required=True,
+            help=f"local: {browser.name}",
         )
     return browser if choice == "local" else Zone()
 
