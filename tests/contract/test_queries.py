@@ -569,6 +569,164 @@ def test_accuracies_of_a_series_are_those_of_valid_evals(store):
     assert [row["value"] for row in found] == [0.7, 0.8]
 
 
+def blocked_history(branch="blocked"):
+    """A commit of a branch of its own whose jobs wait, are blocked, were cancelled, are queued."""
+    commit = young(commit_row(1, branch=branch, sha="b" * 40))
+    ended = {"branch": branch, "sha": "b" * 40, "exit_status": None, "started_at": None}
+    rows = [
+        young(attempt_row(key, 90, state=state, group_key=key, finished_at=None, **ended))
+        for key, state in (
+            ("waits", "waiting_failed"),
+            ("behind", "broken"),
+            ("stopped", "canceled"),
+            ("queued", "scheduled"),
+        )
+    ]
+    return [commit, *rows]
+
+
+def test_a_job_that_a_step_before_it_held_back_is_blocked_not_failed(store):
+    store.insert(batch("blocked", *blocked_history()))
+    grid = {row["group_key"]: row for row in store.query("main_grid", branch="blocked")}
+    states = ("blocked", "not_run", "running", "failed")
+    assert {key: [row[state] for state in states] for key, row in grid.items()} == {
+        "behind": [1, 0, 0, 0],
+        "queued": [0, 0, 1, 0],
+        "stopped": [0, 1, 0, 0],
+        "waits": [1, 0, 0, 0],
+    }
+    outcomes = store.query("job_outcomes", job_keys="waits,queued", branch="blocked")
+    assert [(row["job_key"], row["state"]) for row in outcomes] == [
+        ("queued", "running"),
+        ("waits", "blocked"),
+    ]
+
+
+def test_outcomes_of_a_job_are_folded_by_queue_and_commit(store):
+    rows = store.query("job_outcomes", job_keys="engine,kernels", upto=6, commits=3)
+    assert [(row["job_key"], row["position"], row["state"]) for row in rows] == [
+        ("engine", 6, "passed"),
+        ("engine", 5, "passed"),
+        ("engine", 4, "flaky"),
+        ("kernels", 6, "failed"),
+        ("kernels", 5, "passed"),
+        ("kernels", 4, "passed"),
+    ]
+    assert {(row["queue"], row["group_key"]) for row in rows} == {("gpu", "group")}
+
+
+def test_the_attempts_of_a_cell_are_found_by_the_beginning_of_the_commit_s_id(store):
+    rows = store.query("cell_attempts", sha=sha_of(4), group_key="group")
+    engine = [row for row in rows if row["job_key"] == "engine"]
+    assert [(row["attempt"], row["state"], row["line"]) for row in engine] == [
+        (1, "failed", "E   assert left == right"),
+        (2, "passed", None),
+    ]
+    assert {row["position"] for row in rows} == {4}
+    assert store.query("cell_attempts", sha="bbbb", group_key="behind", branch="blocked") != []
+    assert store.query("cell_attempts", sha=sha_of(4), group_key="other") == []
+
+
+def test_commits_of_a_range_leave_out_its_beginning(store):
+    rows = store.query("commits_between", after=3, upto=6)
+    assert [row["position"] for row in rows] == [6, 5, 4]
+    assert [row["position"] for row in store.query("commits_between", upto=6, limit=1)] == [6]
+
+
+def test_a_commit_s_newest_build_counts_and_one_without_has_none(store):
+    at = NOON + timedelta(hours=30)
+    rows = [
+        commit_row(n, branch="rebuilt", sha=f"{n}" * 40, committed_at=at) for n in (1, 2)
+    ] + [
+        build_row(
+            900 + n, sha="1" * 40, branch="rebuilt", state=state, created_at=at + n * MINUTE,
+            finished_at=None if state == "running" else at + 5 * MINUTE,
+        )
+        for n, state in enumerate(["failed", "running"])
+    ]  # fmt: skip
+    store.insert(batch("rebuilt", *map(young, rows)))
+    found = store.query("commit_builds", branch="rebuilt")
+    assert [(row["position"], row["build_number"], row["state"]) for row in found] == [
+        (2, None, None),
+        (1, 901, "running"),
+    ]
+    assert found[1]["finished_at"] is None
+    (day,) = store.query("green_commits", branch="rebuilt")
+    assert (day["commits"], day["green"]) == (1, 0)
+
+
+def test_time_to_signal_ends_with_the_last_job_of_builds_that_ended(store):
+    created = NOON + timedelta(hours=20)
+    builds = [
+        build_row(950 + n, branch="signal", state=state, created_at=created)
+        for n, state in enumerate(["passed", "failed", "running", "canceled"])
+    ]
+    jobs = [
+        attempt_row(
+            f"j{k}", row.number, branch="signal", build_id=row.build_id, created_at=created,
+            finished_at=None if row.state == "running" and k else created + minutes * MINUTE,
+        )
+        for row, longest in zip(builds, (20, 40, 900, 900), strict=True)
+        for k, minutes in enumerate((5, longest))
+    ]  # fmt: skip
+    store.insert(batch("signal", *map(young, [*builds, *jobs])))
+    (day,) = store.query("time_to_signal", branch="signal")
+    assert (day["builds"], day["p50_min"], day["p90_min"]) == (2, 30.0, 38.0)
+    (week,) = store.query("time_to_signal", branch="signal", days=7, step_days=7)
+    assert (week["builds"], week["p50_min"]) == (2, 30.0)
+    assert week["day"] == utc_now().date() - timedelta(days=6)
+
+
+def said(kind, subject, outcome, n=0, **changes):
+    at = utc_now() - timedelta(hours=1) + n * MINUTE
+    return decision_row(
+        "", kind, subject, decision_id=f"{subject}/{n}", outcome=outcome, at=at, **changes
+    )
+
+
+def test_an_incident_is_open_until_its_newest_word_says_otherwise(store):
+    rows = [
+        said("incident", "i/fixed", "open"),
+        said("incident", "i/fixed", "fixed", 5),
+        said("incident", "i/again", "fixed"),
+        said("incident", "i/again", "open", 5, reason="back"),
+    ]
+    store.insert(batch("incidents", *rows))
+    (row,) = store.query("open_incidents")
+    assert (row["subject"], row["reason"]) == ("i/again", "back")
+    assert row["updated_at"] - row["opened_at"] == 5 * MINUTE
+
+
+def test_a_quarantine_holds_until_it_is_lifted_or_expires(store):
+    soon, over = utc_now() + timedelta(hours=1), utc_now() - MINUTE
+    rows = [
+        said("quarantine", "job/held", "quarantined", expires_at=soon),
+        said("quarantine", "job/over", "quarantined", expires_at=over),
+        said("quarantine", "job/lifted", "quarantined", expires_at=soon),
+        said("quarantine", "job/lifted", "released", 5),
+        said("quarantine", "test/endless", "quarantined", expires_at=soon),
+        said("quarantine", "test/endless", "quarantined", 5),
+    ]
+    store.insert(batch("quarantines", *rows))
+    found = {row["subject"]: row["expires_at"] for row in store.query("quarantines")}
+    assert list(found) == ["job/held", "test/endless"]
+    assert found["test/endless"] is None
+
+
+def test_jobs_and_tests_are_known_by_name(store):
+    known = {row["job_key"]: row["group_key"] for row in store.query("known_jobs")}
+    assert known["models"] == "group"
+    rows = store.query("nearest_tests", nodeid="t.py::break")
+    assert [row["nodeid"] for row in rows][:1] == ["t.py::breaks"]
+    assert store.query("nearest_tests", nodeid="t.py::holds")[0]["exact"] == 1
+
+
+def test_a_test_s_runs_by_day(store):
+    rows = store.query("test_trend", nodeid="t.py::breaks")
+    assert sum(row["failed"] for row in rows) == 4
+    assert {row["mean_ms"] for row in rows} == {100.0}
+
+
 def test_every_query_runs_on_an_empty_answer(store):
     given = {
         "run_id": "none", "workload": "none", "job_key": "none", "nodeid": "none", "queue": "none",
@@ -576,6 +734,7 @@ def test_every_query_runs_on_an_empty_answer(store):
         "night": date(2020, 1, 1),
         "job_id": "none", "host": "none", "subject": "none", "repository": "none",
         "recipes": "none", "builds": "none", "commits": "none", "run_ids": "none",
+        "sha": "none", "group_key": "none", "job_keys": "none",
     }  # fmt: skip
     for name in query_names():
         query = load_query(name)

@@ -28,7 +28,8 @@ def show(location, monkeypatch):
         path: str, reader: Reader | None = None, actors: Actors = READ_ONLY, **query: str
     ) -> Shown:
         shared = reader or Reader(location)
-        readers.append(shared)
+        if shared not in readers:
+            readers.append(shared)
         monkeypatch.setattr(sys, "argv", ["page_script.py", path])
         monkeypatch.setattr("pages_under_test.READER", shared)
         monkeypatch.setattr("pages_under_test.ACTORS", actors)

@@ -15,7 +15,8 @@ WITH recent AS
 ),
 attempts AS
 (
-    SELECT any(a.sha) AS sha, any(a.job_key) AS job_key, argMax(state, version) AS state, argMax(soft_failed, version) AS soft
+    SELECT any(a.sha) AS sha, any(a.job_key) AS job_key, any(a.group_key) AS group_key,
+        argMax(state, version) AS state, argMax(soft_failed, version) AS soft
     FROM job_attempts AS a
     WHERE branch = {branch: String}
         AND created_at >= (SELECT min(committed_at) - INTERVAL 1 DAY FROM recent)
@@ -26,7 +27,7 @@ attempts AS
 commits_of_jobs AS
 (
     SELECT
-        job_key, r.position AS position, any(r.sha) AS sha,
+        job_key, r.position AS position, any(r.sha) AS sha, any(group_key) AS group_key,
         max(state = 'passed' OR soft) AS good, max(state != 'passed' AND NOT soft) AS bad
     FROM attempts
     INNER JOIN recent AS r USING (sha)
@@ -35,7 +36,7 @@ commits_of_jobs AS
 histories AS
 (
     SELECT
-        job_key, arraySort(x -> x.1, groupArray((position, sha, good, bad))) AS history,
+        job_key, any(group_key) AS group_key, arraySort(x -> x.1, groupArray((position, sha, good, bad))) AS history,
         arrayFilter(x -> x.4 AND NOT x.3, history) AS reds, arrayFilter(x -> x.3, history) AS greens,
         if(empty(greens), 0, greens[-1].1) AS last_good_position,
         arrayFilter(x -> x.1 > last_good_position, reds) AS streak
@@ -43,7 +44,7 @@ histories AS
     GROUP BY job_key
 )
 SELECT
-    job_key,
+    job_key, group_key,
     if(length(streak) >= {streak: UInt32}, 'broken', 'flaky') AS state,
     length(streak) AS failures_in_a_row,
     if(empty(streak), NULL, streak[1].1) AS first_bad_position,

@@ -1,11 +1,11 @@
 -- Is main healthy? Its newest commits by group: how many jobs of each state a commit has.
 -- A job is folded over its attempts: passed and failed on one commit is flaky, failed for reasons
--- of the machines alone is infra.
+-- of the machines alone is infra, kept from running by a step before it is blocked.
 -- @branch: the branch = main
 -- @commits: how many of its newest commits = 100
 WITH recent AS
 (
-    SELECT position, sha, title, author, committed_at
+    SELECT position, sha, title, author, committed_at, repository, pull_request
     FROM commits
     WHERE branch = {branch: String}
     ORDER BY position DESC, version DESC
@@ -30,9 +30,12 @@ folded AS
         multiIf(
             countIf(state = 'passed') > 0 AND countIf(state IN ('failed', 'timed_out') AND NOT soft) > 0, 'flaky',
             countIf(state = 'passed' OR soft) > 0, 'passed',
-            countIf(state IN ('failed', 'timed_out', 'broken', 'expired')) > 0,
-                if(min(startsWith(ifNull(f.failure_class, ''), 'infra_')), 'infra', 'failed'),
+            countIf(state IN ('failed', 'timed_out', 'expired')) > 0,
+                if(minIf(startsWith(ifNull(f.failure_class, ''), 'infra_'), state IN ('failed', 'timed_out', 'expired')),
+                    'infra', 'failed'),
             countIf(state IN ('canceled', 'skipped')) = count(), 'not run',
+            countIf(state IN ('canceled', 'skipped', 'blocked', 'blocked_failed', 'waiting_failed', 'broken')) = count(),
+                'blocked',
             'running') AS verdict
     FROM attempts
     LEFT JOIN
@@ -46,10 +49,10 @@ folded AS
 )
 SELECT
     r.position AS position, r.sha AS sha, r.title AS title, r.author AS author, r.committed_at AS committed_at,
-    group_key, countIf(verdict = 'passed') AS passed, countIf(verdict = 'failed') AS failed,
+    r.repository AS repository, r.pull_request AS pull_request, group_key, countIf(verdict = 'passed') AS passed, countIf(verdict = 'failed') AS failed,
     countIf(verdict = 'flaky') AS flaky, countIf(verdict = 'infra') AS infra,
-    countIf(verdict = 'running') AS running, countIf(verdict = 'not run') AS not_run
+    countIf(verdict = 'running') AS running, countIf(verdict = 'blocked') AS blocked, countIf(verdict = 'not run') AS not_run
 FROM recent AS r
 LEFT JOIN folded USING (sha)
-GROUP BY position, sha, title, author, committed_at, group_key
+GROUP BY position, sha, title, author, committed_at, repository, pull_request, group_key
 ORDER BY position DESC, group_key
