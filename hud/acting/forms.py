@@ -12,10 +12,16 @@ from gauntlet.warehouse.batch import Batch
 from gauntlet.warehouse.delivery import deliver
 
 _DAYS = 7
+_NOTES = 20
 _TITLES: dict[Kind, tuple[str, str]] = {
     "annotation": ("Annotate", ":material/add_comment:"),
     "quarantine": ("Quarantine", ":material/block:"),
     "waiver": ("Waive", ":material/flag:"),
+}
+_ENDS: dict[Kind, str] = {
+    "annotation": "Annotate",
+    "quarantine": "Release from quarantine",
+    "waiver": "Withdraw",
 }
 
 
@@ -28,7 +34,7 @@ def act_form(
     """
     if view.actor is None:
         return
-    title, icon = ("Withdraw", ":material/undo:") if active else _TITLES[kind]
+    title, icon = (_ENDS[kind], ":material/undo:") if active else _TITLES[kind]
     token_key = f"act/{kind}/{subject}/{run_id}/{active}"
     token = st.session_state.setdefault(token_key, secrets.token_hex(12))
     with st.popover(f"{title}…", icon=icon), st.form(f"{token_key}/form", border=False):
@@ -54,6 +60,24 @@ def act_form(
                 view.reader.forget()
                 st.toast("Kept.", icon=":material/check:")
                 st.rerun()
+
+
+def notes(view: View, subject: str) -> None:
+    """Draw what people noted about a subject, the newest first."""
+    for row in view.rows("decisions_about", subject=subject, limit=_NOTES):
+        if row["kind"] == "annotation":
+            # Free text: never Markdown.
+            st.text(f"{view.zone.text(row['at'])} {row['actor']}: {row['reason']}")
+
+
+def subject_forms(view: View, subject: str, *, held: bool) -> None:
+    """Draw the notes about a test or job; offer a note, and a quarantine or (``held``) its end."""
+    notes(view, subject)
+    if view.actor is None:
+        return
+    with st.container(horizontal=True):
+        act_form(view, "quarantine", subject, active=held)
+        act_form(view, "annotation", subject)
 
 
 def _keep(view: View, act: Act) -> bool:

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
+from gauntlet.hud.acting.forms import subject_forms
 from gauntlet.hud.jobs import charts
 from gauntlet.hud.jobs.frames import (
     Quarantine,
@@ -46,6 +47,7 @@ def draw_job(view: View, branch: str, job: str, quarantines: dict[str, Quarantin
     st.subheader("Job", anchor=False)
     st.code(job, language=None)
     st.html(headline_html(state, label, lines))
+    subject_forms(view, f"job/{job}", held=f"job/{job}" in quarantines)
     if streak and streak["failures_in_a_row"] and suspects:
         with shell.section("Suspects"):
             _draw_suspects(view, suspects, streak)

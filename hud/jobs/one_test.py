@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from gauntlet.hud import palette
+from gauntlet.hud.acting.forms import subject_forms
 from gauntlet.hud.jobs import charts
 from gauntlet.hud.jobs.frames import Quarantine, durations_of_test, names_of, outcomes_of_test
 from gauntlet.hud.jobs.headline import headline_html, lines_about_test, quarantine_line
@@ -34,6 +35,7 @@ def draw_test(view: View, branch: str, nodeid: str, quarantines: dict[str, Quara
     st.subheader("Test", anchor=False)
     st.code(nodeid, language=None, wrap_lines=True)
     st.html(headline_html(state, label, lines))
+    subject_forms(view, f"test/{nodeid}", held=f"test/{nodeid}" in quarantines)
     with shell.section("History by queue"):
         _strips(view, outcomes, commits)
     with shell.section("Durations"):

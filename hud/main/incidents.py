@@ -108,7 +108,7 @@ def _incident(incident: Incident, links: Links, ago: Callable[[datetime], str]) 
         lines.append(f"<code>{escape(evidence.signature)}</code>")
     lines.append(_culprit(evidence, links))
     if revert := web_address(evidence.revert_url):
-        lines[-1] += f' · <a href="{escape(revert)}" target="_blank"><b>revert it</b></a>'
+        lines[-1] += f' · <a href="{escape(revert)}" target="_blank"><b>its revert</b></a>'
     return "<br>".join(lines)
 
 

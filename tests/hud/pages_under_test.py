@@ -23,7 +23,7 @@ class Shown:
 
     @property
     def text(self) -> str:
-        """Everything that is said in words, one element a line."""
+        """What is read as Markdown or HTML, one element a line; see ``said`` for plain text too."""
         assert not self.test.exception, [each.value for each in self.test.exception]
         kinds = (
             "title",
@@ -40,6 +40,11 @@ class Shown:
         said += [f"{each.label} {each.value}" for each in self.test.metric]
         said += [str(each.proto.body) for each in self.test.get("html")]
         return "\n".join(said)
+
+    @property
+    def said(self) -> str:
+        """Everything that is said in words, plain text that is never markup too."""
+        return "\n".join([self.text, *(str(each.value) for each in self.test.text)])
 
     @property
     def asked(self) -> Counter[str]:

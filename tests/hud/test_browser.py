@@ -2,11 +2,10 @@
 
 import os
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from browser import DRAWN, chromium, serving, visiting
+from browser import chromium, serving, visiting
 from stores import stop_server
 
 from gauntlet.core.clock import utc_now

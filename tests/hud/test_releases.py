@@ -83,8 +83,8 @@ def test_one_candidate_says_what_blocks_and_who_waived_it(show, location):
     store(location, *decided("rc1"), waiver("rc1"))
     shown = show("releases", candidate="rc1")
     assert "✕ NOT QUALIFIED: rc1" in shown.text
-    assert "by bob until" in shown.text
-    assert "1 d 23 h left" in shown.text or "2 d left" in shown.text
+    assert "by bob until" in shown.said
+    assert "1 d 23 h left" in shown.said or "2 d left" in shown.said
     blocking = shown.tables[0]
     assert list(blocking["objective"]) == ["gsm8k accuracy"]
     assert "No artifact is on record" in shown.text

@@ -22,7 +22,7 @@ attempts AS
         AND created_at >= (SELECT min(committed_at) - INTERVAL 1 DAY FROM recent)
         AND a.sha IN (SELECT sha FROM recent)
     GROUP BY job_id
-    HAVING state IN ('passed', 'failed', 'timed_out', 'broken', 'expired')
+    HAVING state IN ('passed', 'failed', 'timed_out', 'expired')
 ),
 commits_of_jobs AS
 (
