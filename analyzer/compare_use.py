@@ -13,12 +13,13 @@ from gauntlet.analyzer.comparison.objectives import Spot
 from gauntlet.analyzer.measured import Measured, Statistic
 from gauntlet.analyzer.selection import load_sides
 from gauntlet.analyzer.selection.selector import parse_selector
+from gauntlet.analyzer.selection.sides import load_stored_sides
 from gauntlet.analyzer.session_noise import noise_of_sessions
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import UsageError
 from gauntlet.warehouse.batch import decision_batch
 from gauntlet.warehouse.delivery import deliver
-from gauntlet.warehouse.store import open_store
+from gauntlet.warehouse.store import Store, open_store
 
 _FORMS = "give one RUN_ID, two selectors A B, or --baseline SEL --candidate SEL"
 
@@ -102,6 +103,27 @@ def compare_selected(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredComparison:
+    """Both sides as they are stored, and what the comparison of them says."""
+
+    measured: tuple[Measured, ...]
+    comparison: Comparison
+
+
+def compare_stored(store: Store, baseline: str, candidate: str) -> StoredComparison:
+    """Judge two selections of an open store by the shipped margins.
+
+    Raises UsageError for selectors that name nothing of the warehouse.
+    """
+    by = load_margins()
+    measured = load_stored_sides(store, baseline, candidate)
+    comparison = compare_measured(
+        measured, margins=by, budget=Budget(), history=_noise(store, measured, by)
+    )
+    return StoredComparison(measured=tuple(measured), comparison=comparison)
+
+
 def _history(
     asked: Asked, location: str, measured: Sequence[Measured], margins: Margins
 ) -> dict[tuple[Spot, Statistic], Noise]:
@@ -109,8 +131,12 @@ def _history(
     kinds = {parse_selector(text).kind for text in (asked.baseline, asked.candidate)}
     if kinds == {"files"}:
         return {}
-    known = [key for each in measured for key in each.values if margins.of(key) is not None]
     with open_store(location) as store:
-        return noise_of_sessions(
-            store, measured, list(dict.fromkeys(known)), until=utc_now().date()
-        )
+        return _noise(store, measured, margins)
+
+
+def _noise(
+    store: Store, measured: Sequence[Measured], margins: Margins
+) -> dict[tuple[Spot, Statistic], Noise]:
+    known = [key for each in measured for key in each.values if margins.of(key) is not None]
+    return noise_of_sessions(store, measured, list(dict.fromkeys(known)), until=utc_now().date())

@@ -13,7 +13,7 @@ from gauntlet.analyzer.changepoints.thresholds import SHORTEST_SERIES
 from gauntlet.analyzer.history.alarm import alarm_at_end
 from gauntlet.analyzer.history.levels import Level, change_between, level_of
 from gauntlet.analyzer.history.residuals import outliers, variance_changes
-from gauntlet.analyzer.history.shape import Alarm, Change, Shape
+from gauntlet.analyzer.history.shape import Alarm, Change, Shape, Stretch
 from gauntlet.analyzer.history.trend import slow_drift
 
 _RETURNED = 0.25
@@ -33,7 +33,12 @@ def describe(values: Sequence[float], *, false_alarm_rate: float = 0.01) -> Shap
         value = float(known[0])
         why = "one point" if len(known) == 1 else "constant: no point differs from another"
         return Shape(
-            level=value, level_from=int(where[0]), noise_percent=None, n=len(known), reason=why
+            levels=(_stretch(level_of(known, 0, len(known), 0.0), where),),
+            level=value,
+            level_from=int(where[0]),
+            noise_percent=None,
+            n=len(known),
+            reason=why,
         )
     found = segment(known)
     cuts = _cuts(found)
@@ -49,8 +54,10 @@ def describe(values: Sequence[float], *, false_alarm_rate: float = 0.01) -> Shap
     ]
     alarm = alarm_at_end(known, last, found.memory, false_alarm_rate)
     short = len(known) < SHORTEST_SERIES
+    ramps = [change for change in changes if change.kind == "drift"]
     return Shape(
         changes=tuple(sorted((_moved(c, where) for c in changes), key=lambda c: c.index)),
+        levels=tuple(_stretch(each, where) for each in levels if not _on_ramp(each, ramps)),
         alarm=None if alarm is None else _moved_alarm(alarm, where),
         level=present.value,
         level_from=int(where[last]),
@@ -144,6 +151,25 @@ def _leaning(values: Array, found: Segmentation) -> list[Change]:
         return []
     drift = slow_drift(values)
     return [] if drift is None else [drift]
+
+
+def _on_ramp(level: Level, ramps: Sequence[Change]) -> bool:
+    return any(
+        ramp.index <= level.begin and (ramp.end is None or level.end <= ramp.end) for ramp in ramps
+    )
+
+
+def _stretch(level: Level, where: Places) -> Stretch:
+    """A level by the indices of the series instead of those among known points."""
+    lower, upper = level.bounds or (None, None)
+    return Stretch(
+        first=int(where[level.begin]),
+        last=int(where[level.end - 1]),
+        value=level.value,
+        lower=lower,
+        upper=upper,
+        n=level.n,
+    )
 
 
 def _moved(change: Change, where: Places) -> Change:

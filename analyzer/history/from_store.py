@@ -45,15 +45,31 @@ class NightRequest:
     branch: str = "main"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Series with their shapes, and what these say."""
+
+    described: tuple[Described, ...]
+    report: HistoryReport
+
+
 def read_history(
     store: Store, request: HistoryRequest, rule: Rule, *, branch: str = "main"
 ) -> HistoryReport:
     """Judge the history of every series that is asked for."""
+    return read_judged(store, request, rule, branch=branch).report
+
+
+def read_judged(
+    store: Store, request: HistoryRequest, rule: Rule, *, branch: str = "main"
+) -> Judged:
+    """Judge the history of every series that is asked for, and give the series too."""
     described = describe_all(load_series(store, request), describe)
     report = judge_history(
         described, rule, order=commit_order(store, suspects(described), branch=branch)
     )
-    return _with_reruns(store, report, request.statistics, rule)
+    report = _with_reruns(store, report, request.statistics, rule)
+    return Judged(described=tuple(described), report=report)
 
 
 def read_night(store: Store, request: NightRequest) -> tuple[NightReport, list[dict[str, Any]]]:

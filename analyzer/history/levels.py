@@ -40,6 +40,14 @@ class Level:
             return None
         return 100 * self.spread / abs(self.value)
 
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The 95 % interval of the value; None with a single point."""
+        if self.error is None:
+            return None
+        half = float(stats.t.ppf(_LEVEL, self.n - 1)) * self.error
+        return self.value - half, self.value + half
+
 
 def level_of(values: Array, begin: int, end: int, memory: float) -> Level:
     """Estimate the level of a stretch, which has one point at least."""

@@ -63,7 +63,15 @@ def load_series(store: Store, request: HistoryRequest) -> list[Series]:
     values = store.query("history_values", **asked, metrics=metrics)
     if rows and not values and request.statistics is not DEFAULT_STATISTICS:
         raise _unknown_statistic(store, request.statistics)
-    return _with_definitions(store, join(rows, values))
+    return _with_definitions(store, join(rows, values, _calendar(store, request)))
+
+
+def _calendar(store: Store, request: HistoryRequest) -> list[date]:
+    """Nights on which other recipes were measured: a recipe that was left out has a hole there."""
+    if not request.recipes:
+        return []
+    asked = {"night": request.night, "days": request.days}
+    return [row["night"] for row in store.query("measured_nights", **asked)]
 
 
 def _unknown_statistic(store: Store, asked: Sequence[Statistic]) -> UsageError:
@@ -96,8 +104,15 @@ def load_one(
     raise unknown_name("series", series_id, [series.series_id for series in found])
 
 
-def join(nights: Sequence[Mapping[str, Any]], values: Sequence[Mapping[str, Any]]) -> list[Series]:
-    """Make series of the rows of history_nights and history_values."""
+def join(
+    nights: Sequence[Mapping[str, Any]],
+    values: Sequence[Mapping[str, Any]],
+    others: Sequence[date] = (),
+) -> list[Series]:
+    """Make series of the rows of history_nights and history_values.
+
+    ``others`` are nights on which something else was measured.
+    """
     lines: dict[str, dict[LineKey, Line]] = defaultdict(dict)
     for row in nights:
         lines[row["series_id"]][_key(row)] = _line(row)
@@ -110,14 +125,13 @@ def join(nights: Sequence[Mapping[str, Any]], values: Sequence[Mapping[str, Any]
             direction=row["direction"],
             by_build={build: (middle, n) for build, middle, n in row["points"]},
         )
-    calendar = sorted(
-        {
-            night.night
-            for some in lines.values()
-            for line in some.values()
-            for night in line.builds.values()
-        }
-    )
+    own = {
+        night.night
+        for some in lines.values()
+        for line in some.values()
+        for night in line.builds.values()
+    }
+    calendar = sorted(own.union(others))
     found = []
     for (series_id, _), of_lines in held.items():
         keys = list(lines[series_id])

@@ -54,8 +54,26 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Points ``first`` … ``last`` of a series that lie around one level.
+
+    ``lower`` … ``upper`` is the level's 95 % interval, None where no noise shows it. ``n`` counts
+    the points that were measured.
+    """
+
+    first: int
+    last: int
+    value: float
+    lower: float | None
+    upper: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """All of one series.
+
+    ``levels`` are its levels in order of time; a ramp lies on none.
 
     ``level`` and ``noise_percent`` (relative sd of one point) are those of the present level, which
     began at ``level_from``; None where nothing was measured. ``reason`` says why nothing could be
@@ -63,6 +81,7 @@ class Shape:
     """
 
     changes: tuple[Change, ...] = ()
+    levels: tuple[Stretch, ...] = ()
     alarm: Alarm | None = None
     level: float | None = None
     level_from: int | None = None

@@ -14,7 +14,8 @@ RunSide = Literal["", "baseline", "candidate"]
 FILTERS = ("recipe", "workload", "point", "accelerator")
 # Of files, which do not say it, `gpus` tells; a stored run knows it from its recipe.
 KEYS = (*FILTERS, "gpus")
-FORMS = "run:ID[:baseline|candidate], image:sha256:DIGEST, commit:SHA, version:V, or result files"
+STORED_FORMS = "run:ID[:baseline|candidate], image:sha256:DIGEST, commit:SHA, version:V"
+FORMS = f"{STORED_FORMS}, or result files"
 
 _LEAST_DIGITS = 8
 _HEX = re.compile(r"[0-9a-f]+")

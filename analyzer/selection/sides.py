@@ -7,7 +7,12 @@ from pathlib import Path
 from gauntlet.analyzer.lengths import length_labels
 from gauntlet.analyzer.measured import Measured, Side
 from gauntlet.analyzer.selection.files import load_files
-from gauntlet.analyzer.selection.selector import FILTERS, Selector, parse_selector
+from gauntlet.analyzer.selection.selector import (
+    FILTERS,
+    STORED_FORMS,
+    Selector,
+    parse_selector,
+)
 from gauntlet.analyzer.selection.stored import load_stored
 from gauntlet.analyzer.selection.telemetry import read_looks
 from gauntlet.core.errors import UsageError, unknown_name
@@ -42,6 +47,23 @@ def load_sides(
         with open_store(location) as store:
             sides = _both(selectors, store, telemetry)
     return by_length([*_told_apart(*sides, f"{baseline!r} and {candidate!r}")])
+
+
+def load_stored_sides(
+    store: Store, baseline: str, candidate: str, *, where: Sequence[str] = ()
+) -> list[Measured]:
+    """Load both sides from an open store.
+
+    Raises UsageError for selectors that name nothing or files, and where both name the same
+    measurements.
+    """
+    selectors = [parse_selector(text, where) for text in (baseline, candidate)]
+    for selector in selectors:
+        if selector.kind == "files":
+            msg = f"{selector.text!r} names no measurements of the warehouse"
+            raise UsageError(msg, hint=f"allowed here: {STORED_FORMS}")
+    sides = _both(selectors, store, None)
+    return [*_told_apart(*sides, f"{baseline!r} and {candidate!r}")]
 
 
 def _both(

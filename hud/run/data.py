@@ -22,7 +22,7 @@ class RunPage:
     gates: pd.DataFrame
     verdicts: pd.DataFrame
     metrics: pd.DataFrame
-    requests: pd.DataFrame
+    distributions: pd.DataFrame
     repetitions: pd.DataFrame
     eval_pairs: pd.DataFrame
 
@@ -39,7 +39,7 @@ def load_run(store: Store, run: dict[str, Any]) -> RunPage:
         gates=_frame([row for row in decisions if row["kind"] == "gate"]),
         verdicts=verdict_frame(decisions),
         metrics=_frame(store.query("run_metrics", run_id=run_id)),
-        requests=_requests(store, run_id, repetitions),
+        distributions=_frame(store.query("request_quantiles", run_id=run_id)),
         repetitions=repetitions,
         eval_pairs=_frame(store.query("run_eval_pairs", run_id=run_id)),
     )
@@ -72,18 +72,6 @@ def changed_answers(eval_pairs: pd.DataFrame) -> pd.DataFrame:
     differing = judged[judged["baseline_score"] != judged["candidate_score"]].copy()
     differing["change"] = differing["candidate_score"] - differing["baseline_score"]
     return differing.sort_values(["change", "task", "item_id"])
-
-
-def _requests(store: Store, run_id: str, repetitions: pd.DataFrame) -> pd.DataFrame:
-    if repetitions.empty:
-        return repetitions
-    loads = repetitions.loc[repetitions["kind"] == "load", "workload"].unique()
-    rows = [
-        {**row, "workload": str(workload)}
-        for workload in loads
-        for row in store.query("run_requests", run_id=run_id, workload=str(workload))
-    ]
-    return _frame(rows)
 
 
 def _only(decisions: Sequence[dict[str, Any]], kind: str) -> dict[str, Any] | None:

@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from gauntlet.analyzer.verdict import objective_label
-from gauntlet.hud import palette
-from gauntlet.hud.run import charts
+from gauntlet.hud import charts, palette
+from gauntlet.hud.run.charts import pairs
 from gauntlet.hud.run.data import RunPage, by_severity, changed_answers, load_run
 from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.view import View
@@ -131,7 +131,7 @@ def _with_unit(table: pd.DataFrame, column: str) -> list[str]:
 
 
 def _measurements(page: RunPage) -> None:
-    if page.requests.empty:
+    if page.distributions.empty:
         st.info("No load was measured in this run.")
         return
     metric = st.segmented_control(
@@ -143,12 +143,14 @@ def _measurements(page: RunPage) -> None:
         required=True,
     )
     chosen = metric or "tpot_ms"
-    for workload in page.requests["workload"].unique():
+    for workload in page.distributions["workload"].unique():
         left, right = st.columns(2, gap="medium")
         left.markdown(f"**{workload}**: median of every repetition, pair by pair")
-        left.altair_chart(charts.pairs(page.metrics, workload, chosen, "p50"), width="stretch")
-        right.markdown(f"**{workload}**: all requests")
-        right.altair_chart(charts.distribution(page.requests, workload, chosen), width="stretch")
+        left.altair_chart(pairs(page.metrics, workload, chosen, "p50"), width="stretch")
+        right.markdown(f"**{workload}**: requests of all valid repetitions")
+        right.altair_chart(
+            charts.distribution(page.distributions, workload, chosen), width="stretch"
+        )
 
 
 def _answers(page: RunPage) -> None:

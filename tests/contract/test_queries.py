@@ -20,6 +20,7 @@ from factories import (
     failure_row,
     metric_row,
     repetition_row,
+    request_row,
     run_row,
     sample_row,
     sha_of,
@@ -725,6 +726,52 @@ def test_a_test_s_runs_by_day(store):
     rows = store.query("test_trend", nodeid="t.py::breaks")
     assert sum(row["failed"] for row in rows) == 4
     assert {row["mean_ms"] for row in rows} == {100.0}
+
+
+def test_known_series_show_their_newest_night_and_count_the_missing_ones(store):
+    rows = {row["series_id"]: row for row in store.query("known_series")}
+    s1, s2 = rows["s1"], rows["s2"]
+    assert (s1["newest_value"], s1["newest_n"], s1["nights"], s1["unit"]) == (12.0, 1, 3, "ms")
+    assert s1["newest_night"] == (NOON + SHIFT).date()
+    assert s1["recent_missing"] == s1["recent_nights"] - 3
+    assert (s2["newest_night"], s2["newest_value"], s2["recent_missing"]) == (
+        None,
+        None,
+        s2["recent_nights"],
+    )
+    assert "e" not in rows
+
+
+def test_the_repetitions_of_a_series_stand_at_the_night_of_their_run(store):
+    rows = store.query("series_repetitions", series_id="s1")
+    assert [(row["value"], row["config_fp"]) for row in rows] == [(10, "a"), (11, "a"), (12, "b")]
+    nights = [row["night"] for row in rows]
+    assert nights == [row["night"] for row in store.query("measured_nights", night=nights[-1])]
+    assert store.query("series_repetitions", series_id="s2")[0]["value"] is None
+
+
+def test_latencies_come_as_few_points_of_their_distribution(store):
+    def requests(name, status, values):
+        key = {"run_id": "lat", "repetition_id": name, "side": "single"}
+        repetition = repetition_row(
+            **key, status=status, point="c=9", reasons=("refused",) if status != "valid" else ()
+        )
+        numbers = {"e2e_ms": None, "ttft_ms": 5.0}
+        return [
+            repetition,
+            *(request_row(**key, index=n, tpot_ms=v, **numbers) for n, v in enumerate(values)),
+        ]
+
+    many = requests("lat/1", "valid", [float(n) for n in range(1000)])
+    store.insert(batch("latencies", *many, *requests("lat/2", "invalid", [1e6])))
+    rows = store.query("request_quantiles", run_id="lat")
+    tpot = [row for row in rows if row["metric"] == "tpot_ms"]
+    assert {row["metric"] for row in rows} == {"tpot_ms", "ttft_ms"}
+    assert (len(tpot), tpot[0]["requests"], tpot[0]["point"]) == (200, 1000, "c=9")
+    assert (tpot[-1]["share"], tpot[-1]["value"]) == (1.0, 999.0)
+    assert [row["value"] for row in tpot if row["share"] == 0.5] == [499.0]
+    assert store.query("request_quantiles", repetition_ids="lat/2,lat/1") == rows
+    assert store.query("request_quantiles", repetition_ids="lat/2") == []
 
 
 def test_every_query_runs_on_an_empty_answer(store):

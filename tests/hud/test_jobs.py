@@ -232,8 +232,9 @@ def test_a_broken_job_says_since_when_and_who_is_suspected(show, location):
     assert f"h100 at {sha_of(6)[:10]} (Change 6): failed" in shown.text
     assert f"h100 at {sha_of(7)[:10]} (&lt;img" in shown.text
     assert LINE in list(shown.tables[-1]["line"])
-    once = dict.fromkeys(("quarantines", "job_history", "job_streaks", "job_outcomes"), 1)
-    assert reader.asked == once | {"commits_between": 2, "job_trend": 1, "tests_in_trouble": 1}
+    once = ("quarantines", "job_history", "job_streaks", "job_outcomes", "decisions_about")
+    once += ("job_trend", "tests_in_trouble")
+    assert reader.asked == dict.fromkeys(once, 1) | {"commits_between": 2}
     before = dict(reader.asked)
     show("jobs", reader, job="kernels-1")
     assert reader.asked == before
@@ -271,6 +272,7 @@ def test_a_test_says_since_when_on_which_queue_and_why(show, location):
     assert "owner ann" in shown.text
     assert list(shown.tables[0]["shown"])[:2] == ["✕ failed", "✕ failed"]
     once = ("quarantines", "test_history", "test_streak", "commits_between", "test_trend")
+    once += ("decisions_about",)
     assert reader.asked == dict.fromkeys(once, 1)
 
 
