@@ -4,7 +4,15 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid5
 
 from gauntlet.warehouse.batch import Batch
-from gauntlet.warehouse.rows.ci import BuildRow, CommitRow, JobAttemptRow, JobFailureRow
+from gauntlet.warehouse.rows.ci import (
+    BuildRow,
+    CommitRow,
+    GpuSampleRow,
+    JobAttemptRow,
+    JobFailureRow,
+    QueuePriceRow,
+    QueueSampleRow,
+)
 from gauntlet.warehouse.rows.measurement import (
     DecisionRow,
     EvalSampleRow,
@@ -201,6 +209,43 @@ def failure_row(attempt, failure_class="test_regression", **changes):
         "version": 1,
     }
     return JobFailureRow(**{**fields, **changes})
+
+
+def queue_row(queue="gpu", waiting=0, idle=2, total=4, **changes):
+    """One look at a queue; who is not idle is busy."""
+    fields = {
+        "at": NOON,
+        "queue": queue,
+        "agents_total": total,
+        "agents_busy": total - idle,
+        "agents_idle": idle,
+        "jobs_waiting": waiting,
+        "jobs_running": total - idle,
+        "oldest_wait_s": None,
+    }
+    return QueueSampleRow(**{**fields, **changes})
+
+
+def price_row(queue="gpu", **changes):
+    fields = {"queue": queue, "vendor": "nvidia", "accelerator": "L4", "usd_per_hour": 6.0}
+    return QueuePriceRow(**{**fields, "valid_from": NOON, **changes})
+
+
+def gpu_row(host="h1", gpu="0", **changes):
+    fields = {
+        "at": NOON,
+        "host": host,
+        "gpu": gpu,
+        "name": "H200",
+        "utilization_pct": 80.0,
+        "memory_used_mib": 65_536.0,
+        "power_w": 500.0,
+        "sm_clock_mhz": 1980.0,
+        "temperature_c": 61.0,
+        "throttle_bits": 0,
+        "xid": 0,
+    }
+    return GpuSampleRow(**{**fields, **changes})
 
 
 def batch(batch_id="b1", *rows, **changes):

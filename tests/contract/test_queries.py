@@ -18,7 +18,10 @@ from factories import (
     commit_row,
     decision_row,
     failure_row,
+    gpu_row,
     metric_row,
+    price_row,
+    queue_row,
     repetition_row,
     request_row,
     run_row,
@@ -526,6 +529,145 @@ def test_what_pipelines_needs_of_the_past(store):
     assert newest["position"] >= 8
 
 
+def test_the_usual_load_of_the_hours_to_come_is_that_of_the_weeks_before(store):
+    hour = utc_now().replace(minute=0, second=0, microsecond=0)
+    rows = [
+        queue_row(
+            "weekly", at=hour - timedelta(weeks=week, hours=-ahead), waiting=10 * week + ahead
+        )
+        for week in range(6)
+        for ahead in (0, 1, 30)
+        if week or not ahead
+    ]
+    store.insert(batch("weekly", *rows))
+    found = store.query("queue_week", queue="weekly", weeks=3, hours=24)
+    assert [(row["hour"], row["usual_waiting"], row["weeks"]) for row in found] == [
+        (hour, 20.0, 3),
+        (hour + timedelta(hours=1), 21.0, 3),
+    ]
+    assert found[0]["high_waiting"] == 28.0
+
+
+def queue_jobs():
+    newest = utc_now().replace(minute=0, second=0, microsecond=0)
+    found = []
+    for n, minutes_ago in enumerate((130, 125, 70, 0)):
+        came = newest - minutes_ago * MINUTE
+        open_end = {"state": "scheduled", "started_at": None, "finished_at": None} if n == 3 else {}
+        times = {"started_at": came + n * 5 * MINUTE, "finished_at": came + 60 * MINUTE} | open_end
+        host = "" if n == 3 else f"host-{n % 2}"
+        found.append(
+            attempt_row(
+                "flow", 40 + n, queue="flow", host=host, created_at=came, runnable_at=came, **times
+            )
+        )
+    return newest, found
+
+
+def test_the_flow_of_a_queue_counts_each_attempt_s_newest_version(store):
+    newest, jobs = queue_jobs()
+    again = jobs[0].model_copy(update={"version": 9, "started_at": None, "finished_at": None})
+    late = queue_row("flow", at=newest, waiting=1)
+    store.insert(batch("flow", *jobs, again, late))
+    rows = store.query("queue_flow", queue="flow", days=1, step_min=60)
+    whole = [tuple(row[name] for name in ("came", "began", "ended", "p50_wait_s")) for row in rows]
+    assert whole == [(2, 0, 0, None), (1, 1, 1, 300.0), (0, 1, 1, 600.0)]
+    (rates,) = store.query("queue_rates", queue="flow", hours=4)
+    assert (rates["came_per_hour"], rates["began_per_hour"]) == (1.0, 0.5)
+    assert store.query("queue_rates", queue="unknown") == []
+    (waits,) = store.query("waiting_jobs", queue="flow")
+    assert (waits["build_number"], waits["waiting"]) == (43, 1)
+
+
+def test_hosts_are_told_beside_the_other_hosts_of_their_queue(store):
+    now = utc_now()
+    times = {"created_at": now, "runnable_at": now, "started_at": now, "finished_at": now}
+    key = {"queue": "hosts", **times}
+    lost = [
+        attempt_row("x", 60 + n, host="sick", state="failed", exit_status=-1, **key)
+        for n in range(2)
+    ]
+    fine = [attempt_row("x", 70 + n, host="well", **key) for n in range(3)]
+    soft = attempt_row("x", 80, host="well", state="failed", soft_failed=True, **key)
+    marks = [
+        decision_row("", "alert", f"host/{host}", outcome="sick", expires_at=until, at=now)
+        for host, until in (("sick", None), ("well", now - MINUTE))
+    ]
+    causes = [failure_row(each, "infra_machine") for each in lost]
+    store.insert(batch("hosts", *lost, *fine, soft, *causes, *marks))
+    rows = store.query("queue_hosts", queue="hosts")
+    names = ("host", "attempts", "failed", "infra_failed", "others_infra_share", "alert")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("sick", 2, 2, 2, 0.0, "sick"),
+        ("well", 4, 0, 0, 1.0, None),
+    ]
+
+
+def test_recent_builds_and_one_of_them_attempt_by_attempt(store):
+    rows = {row["number"]: row for row in store.query("recent_builds", limit=8)}
+    assert (rows[4]["jobs"], rows[4]["attempts"]) == (5, 6)
+    assert (rows[7]["jobs"], rows[7]["minutes"]) == (4, None)
+    attempts = store.query("build_timeline", build_id=rows[4]["build_id"])
+    assert sorted(row["job_key"] for row in attempts).count("engine") == 2
+    assert {row["build_created_at"] for row in attempts} == {rows[4]["created_at"]}
+    assert store.query("build_timeline", build_id=str(uuid5(NAMESPACE, "no build"))) == []
+
+
+def test_the_fleet_is_its_queues_and_accelerators(store):
+    now = utc_now()
+    priced = price_row("dear", usd_per_hour=9.0)
+    later = price_row("dear", usd_per_hour=99.0, valid_from=now + timedelta(days=9))
+    samples = [
+        gpu_row("fleet", "0", at=now - n * MINUTE, utilization_pct=float(n), xid=n == 3)
+        for n in range(5)
+    ]
+    silent = gpu_row("fleet", "1", at=now - timedelta(hours=2), utilization_pct=0.0)
+    store.insert(batch("fleet", priced, later, *samples, silent))
+    queues = {row["queue"]: row for row in store.query("fleet_queues")}
+    assert (queues["dear"]["usd_per_hour"], queues["dear"]["agents_total"]) == (9.0, None)
+    assert (queues["gpu"]["vendor"], queues["gpu"]["agents_total"]) == ("nvidia", 4)
+    gpus = {row["gpu"]: row for row in store.query("gpu_hosts") if row["host"] == "fleet"}
+    assert (gpus["0"]["utilization_pct"], gpus["0"]["hour_utilization_pct"]) == (0.0, 2.0)
+    assert (gpus["0"]["idle"], gpus["0"]["xid_errors"], gpus["0"]["xids"]) == (True, 1, [1])
+    # What no sample of the last hour says is not known.
+    assert gpus["1"]["idle"] is None or gpus["1"]["idle"] != gpus["1"]["idle"]
+
+
+def test_the_bot_s_record_counts_the_newest_outcome_of_each_revert(store):
+    now = utc_now()
+    steps = [("a", "proposed", 2), ("a", "merged", 1), ("b", "closed", 1)]
+    rows = [
+        decision_row(word, "revert", f"commit/{name}", outcome=word, at=now - ago * MINUTE)
+        for name, word, ago in steps
+    ]
+    escaped = decision_row("pr", "selection", "job/kernels", outcome="escaped", at=now)
+    store.insert(batch("bot", *rows, escaped))
+    found = {row["outcome"]: row["reverts"] for row in store.query("bot_record")}
+    assert found == {"merged": 1, "closed": 1}
+    assert [row["subject"] for row in store.query("selection_escapes")] == ["job/kernels"]
+
+
+def test_a_source_is_late_once_it_is_silent_for_longer_than_it_ever_was(store):
+    now = utc_now()
+    for source, ages_h in (("late", (80, 60, 40)), ("steady", (50, 30, 10)), ("once", (1,))):
+        for n, age in enumerate(ages_h):
+            store.command(
+                "INSERT INTO batches VALUES ('queue_samples', today(), {n: UInt64}, {id: String},"
+                " {source: String}, 5, {at: DateTime64(3)})",
+                {
+                    "n": 1000 + age,
+                    "id": f"{source}{n}",
+                    "source": source,
+                    "at": now - timedelta(hours=age),
+                },
+            )
+    rows = {row["source"]: row for row in store.query("source_rhythm")}
+    lateness = {name: rows[name]["late"] for name in ("late", "steady", "once")}
+    assert lateness == {"late": True, "steady": False, "once": None}
+    assert rows["steady"]["longest_gap_s"] == pytest.approx(20 * 3600, abs=1)
+    assert rows["once"]["usual_gap_s"] is None
+
+
 def test_stale_days_are_counted_from_the_rows(store):
     """The view is right before and after the roll-up, also when rows came in between."""
 
@@ -780,6 +922,7 @@ def test_every_query_runs_on_an_empty_answer(store):
         "before": 0, "after": 0, "build": 0, "recipe": "none", "task": "none", "series_id": "none",
         "night": date(2020, 1, 1),
         "job_id": "none", "host": "none", "subject": "none", "repository": "none",
+        "build_id": "none",
         "recipes": "none", "builds": "none", "commits": "none", "run_ids": "none",
         "sha": "none", "group_key": "none", "job_keys": "none",
     }  # fmt: skip

@@ -34,7 +34,6 @@ class Shown:
             "info",
             "warning",
             "error",
-            "text",
         )
         said = [str(each.value) for kind in kinds for each in getattr(self.test, kind)]
         said += [f"{each.label} {each.value}" for each in self.test.metric]
