@@ -4,8 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from gauntlet.analyzer.frontier.report import BandReport, FrontierReport
-from gauntlet.hud import charts, palette
-from gauntlet.hud.shell import page as shell
+from gauntlet.hud import charts, palette, shell
 
 _MOST_DRAWN = 8
 

@@ -8,6 +8,7 @@ from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import GauntletError
 from gauntlet.hud.acting.acts import Act, Kind
 from gauntlet.hud.shell.view import View
+from gauntlet.hud.shell.words import plain
 from gauntlet.warehouse.batch import Batch
 from gauntlet.warehouse.delivery import deliver
 
@@ -38,7 +39,7 @@ def act_form(
     token_key = f"act/{kind}/{subject}/{run_id}/{active}"
     token = st.session_state.setdefault(token_key, secrets.token_hex(12))
     with st.popover(f"{title}…", icon=icon), st.form(f"{token_key}/form", border=False):
-        st.caption(f"As {view.actor}, about")
+        st.caption(f"As {plain(view.actor)}, about")
         st.code(subject, language=None)
         reason = st.text_input("Reason", max_chars=500)
         days = None
@@ -86,6 +87,6 @@ def _keep(view: View, act: Act) -> bool:
         batch = Batch.of(f"hud/{act.token}", (act.row(now),), source="hud", created_at=now)
         deliver(view.reader.location, [batch])
     except GauntletError as error:
-        st.error(f"{error.message}\n\n{error.hint or ''}", icon=":material/error:")
+        st.error(f"{plain(error.message)}\n\n{plain(error.hint or '')}", icon=":material/error:")
         return False
     return True

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from gauntlet.analyzer.verdict import Verdict
-from gauntlet.hud import charts, palette
+from gauntlet.hud import charts, palette, shell
 from gauntlet.hud.compare import frames
 from gauntlet.hud.compare.data import (
     SIDES,
@@ -19,7 +19,6 @@ from gauntlet.hud.compare.data import (
 )
 from gauntlet.hud.compare.pickers import options_of, pick_side
 from gauntlet.hud.frontiers import draw_report
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.view import View
 
 # What was compared is in the key: only a new repetition makes another answer.
@@ -113,10 +112,7 @@ def _few(names: Sequence[str]) -> str:
 def _verdicts(page: ComparePage, baseline: str, candidate: str) -> None:
     ordered = frames.by_significance(page.comparison.verdicts)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        show = st.segmented_control(
-            "Show", ["blocking", "all"], default="blocking", key="show", bind="query-params",
-            required=True,
-        )  # fmt: skip
+        show = shell.choose("Show", ["blocking", "all"], key="show", default="blocking")
         shell.download("Verdicts (CSV)", frames.csv_of(ordered), file_name="verdicts.csv")
         report = frames.markdown_of(page.comparison, baseline, candidate)
         shell.download("Report (Markdown)", report, file_name="compare.md", mime="text/markdown")
@@ -166,10 +162,7 @@ def _distributions(view: View, page: ComparePage, key: tuple[str, ...]) -> None:
             "Loads that Gauntlet itself measures store them.",
         )
         return
-    metric = st.segmented_control(
-        "Latency", list(_LATENCIES), default="tpot_ms", key="latency", bind="query-params",
-        required=True,
-    )  # fmt: skip
+    metric = shell.choose("Latency", list(_LATENCIES), key="latency", default="tpot_ms")
     alone = set(SIDES) - set(rows["side"])
     if alone:
         st.caption(f"No single requests of the {alone.pop()} are stored: the other side is alone.")

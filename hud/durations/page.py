@@ -5,10 +5,9 @@ from uuid import UUID
 import pandas as pd
 import streamlit as st
 
-from gauntlet.hud import parts
+from gauntlet.hud import shell
 from gauntlet.hud.durations import charts, frames
 from gauntlet.hud.durations.waterfall import bars, choose, frontier, pieces
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.times import duration
 from gauntlet.hud.shell.view import View
 
@@ -19,7 +18,7 @@ _BUILDS = 12
 
 def draw(view: View) -> None:
     """Draw the build and the job of the address, then what holds for all of them."""
-    days = int(parts.choose("Days", _DAYS, key="days", default="14"))
+    days = int(shell.choose("Days", _DAYS, key="days", default="14"))
     build = st.query_params.get("build")
     if build:
         with shell.section("One build"):
@@ -84,7 +83,7 @@ def _job(view: View, job: str) -> None:
         )
         return
     frame = frames.trend(rows)
-    parts.links([(view.link("jobs", job=job), "attempts and failures")], name="See")
+    shell.links({"attempts and failures": view.link("jobs", job=job)})
     left, right = st.columns(2, gap="medium")
     with left:
         shell.chart(charts.trend(frame, "run"), name="run time of the job, day by day")
@@ -97,11 +96,11 @@ def _recent(view: View) -> None:
     if not rows:
         shell.nothing("No build of main is recorded.", "`gauntlet ingest buildkite` records them.")
         return
-    parts.links(
-        [
-            (view.link("durations", build=row["build_id"]), frames.build_text(row, view.zone))
+    shell.links(
+        {
+            frames.build_text(row, view.zone): view.link("durations", build=row["build_id"])
             for row in rows[:_BUILDS]
-        ],
+        },
         name="Waterfall of",
     )
     with st.expander(f"The newest {len(rows)} in a table"):
@@ -113,9 +112,9 @@ def _recent(view: View) -> None:
                 minutes=pd.to_numeric(frame["minutes"]),
             ),
             {
-                "number": parts.number("build", form="%d"),
+                "number": shell.number("build", form="%d"),
                 "state": "state",
-                "minutes": parts.number("minutes", form="%.0f"),
+                "minutes": shell.number("minutes", form="%.0f"),
                 "jobs": "jobs",
                 "attempts": "attempts",
                 "created_at": shell.time_column("made", view.zone),
@@ -136,23 +135,23 @@ def _longest(view: View, days: int) -> None:
         return
     st.caption(f"The last {days} days beside the {days} before; medians of attempts that passed.")
     shown = frames.longest(rows)
-    parts.state_table(
+    shell.table(
         shown.assign(link=[view.link("durations", job=key) for key in shown["job_key"]]),
         {
             "job_key": "job",
             "group_key": "group",
-            "attempts": parts.number("attempts"),
-            "p50_min": parts.number("median (min)", form="%.1f"),
-            "p90_min": parts.number("p90 (min)", form="%.1f"),
-            "p50_min_before": parts.number("median before (min)", form="%.1f"),
-            "change_pct": parts.number("change", form="%+.1f %%"),
+            "attempts": shell.number("attempts"),
+            "p50_min": shell.number("median (min)", form="%.1f"),
+            "p90_min": shell.number("p90 (min)", form="%.1f"),
+            "p50_min_before": shell.number("median before (min)", form="%.1f"),
+            "change_pct": shell.number("change", form="%+.1f %%"),
             "direction": st.column_config.TextColumn(
                 "direction", help="pointed out from 5 % on; whether it is noise is not judged here"
             ),
-            "p90_wait_min": parts.number("p90 wait (min)", form="%.1f"),
+            "p90_wait_min": shell.number("p90 wait (min)", form="%.1f"),
             "link": shell.link_column("", "trend"),
         },
-        {"direction": frames.CHANGES},
+        looks={"direction": frames.CHANGES},
         name="Longest jobs",
     )
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from gauntlet.hud import parts
+from gauntlet.hud import shell
 from gauntlet.hud.fleet import charts, frames
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.times import NONE
 from gauntlet.hud.shell.view import View
 
@@ -53,7 +52,7 @@ def _accelerators(view: View) -> None:
     _tiles(gpus)
     newest = gpus["sampled_at"].max()
     shell.newest_note("accelerator sample", newest, view, late_s=_LATE_S)
-    parts.state_table(
+    shell.table(
         gpus.assign(link=[view.link("fleet", host=host) for host in gpus["host"]]),
         {
             "state": st.column_config.TextColumn(
@@ -64,17 +63,17 @@ def _accelerators(view: View) -> None:
             "link": shell.link_column("", "history"),
             "errors": "errors, last day",
             "name": "kind",
-            "utilization_pct": parts.number("used (%)", form="%.0f"),
-            "hour_utilization_pct": parts.number("last hour (%)", form="%.0f"),
-            "memory_used_gib": parts.number("memory (GiB)", form="%.1f"),
-            "power_w": parts.number("power (W)", form="%.0f"),
-            "temperature_c": parts.number("temperature (°C)", form="%.0f"),
-            "sm_clock_mhz": parts.number("clock (MHz)", form="%.0f"),
+            "utilization_pct": shell.number("used (%)", form="%.0f"),
+            "hour_utilization_pct": shell.number("last hour (%)", form="%.0f"),
+            "memory_used_gib": shell.number("memory (GiB)", form="%.1f"),
+            "power_w": shell.number("power (W)", form="%.0f"),
+            "temperature_c": shell.number("temperature (°C)", form="%.0f"),
+            "sm_clock_mhz": shell.number("clock (MHz)", form="%.0f"),
             "throttle": st.column_config.TextColumn("throttle bits", help="as the driver says"),
-            "throttled_samples": parts.number("throttled, last day"),
+            "throttled_samples": shell.number("throttled, last day"),
             "sampled_at": shell.time_column("newest sample", view.zone),
         },
-        {"state": frames.STATES},
+        looks={"state": frames.STATES},
         name="Accelerators with their newest sample",
     )
 
@@ -100,7 +99,7 @@ def _tiles(gpus: pd.DataFrame) -> None:
 
 def _host(view: View, host: str) -> None:
     st.text(host[:80])
-    name = parts.choose("Range", list(_RANGES), key="range", default="1d")
+    name = shell.choose("Range", list(_RANGES), key="range", default="1d")
     span = _RANGES[name]
     rows = view.frame("gpu_history", host=host, hours=span.hours, step_min=span.step_min)
     if rows.empty:
@@ -144,11 +143,11 @@ def _queues(view: View) -> None:
             "queue": "queue",
             "vendor": "vendor",
             "accelerator": "accelerator",
-            "usd_per_hour": parts.number("USD an agent-hour", form="%.2f"),
-            "agents_busy": parts.number("agents busy"),
-            "agents_idle": parts.number("idle"),
-            "agents_total": parts.number("all"),
-            "jobs_waiting": parts.number("jobs waiting"),
+            "usd_per_hour": shell.number("USD an agent-hour", form="%.2f"),
+            "agents_busy": shell.number("agents busy"),
+            "agents_idle": shell.number("idle"),
+            "agents_total": shell.number("all"),
+            "jobs_waiting": shell.number("jobs waiting"),
             "sampled_at": shell.time_column("newest sample", view.zone),
             "link": shell.link_column("", "load"),
         },

@@ -3,10 +3,9 @@
 import pandas as pd
 import streamlit as st
 
-from gauntlet.hud import parts
+from gauntlet.hud import shell
 from gauntlet.hud.health import frames
 from gauntlet.hud.health.data import is_local, load_waiting
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.view import View
 
 _DAYS = 30
@@ -50,7 +49,7 @@ def _sources(view: View) -> None:
             ("Newest batch", view.ago(shown["newest"].max()), None),
         ]
     )
-    parts.state_table(
+    shell.table(
         shown,
         {
             "state": st.column_config.TextColumn(
@@ -60,11 +59,11 @@ def _sources(view: View) -> None:
             "age": "silent for",
             "usual": "usually between batches",
             "longest": "longest between batches",
-            "rows_last_day": parts.number("rows, last day"),
-            "batches": parts.number("batches"),
+            "rows_last_day": shell.number("rows, last day"),
+            "batches": shell.number("batches"),
             "newest": shell.time_column("newest batch", view.zone),
         },
-        {"state": frames.RHYTHM},
+        looks={"state": frames.RHYTHM},
         name="Sources and how fresh they are",
     )
 
@@ -186,7 +185,7 @@ def _asked(view: View) -> None:
     counts = frames.asked(view.reader.asked)
     shell.table(
         counts,
-        {"name": "question", "times": parts.number("times")},
+        {"name": "question", "times": shell.number("times")},
         name="Questions that this HUD asked the warehouse",
         rows_shown=8,
     )

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
+from gauntlet.hud import shell
 from gauntlet.hud.acting.forms import subject_forms
 from gauntlet.hud.jobs import charts
 from gauntlet.hud.jobs.frames import (
@@ -19,7 +20,6 @@ from gauntlet.hud.jobs.frames import (
 )
 from gauntlet.hud.jobs.headline import headline_html, lines_about_job, quarantine_line
 from gauntlet.hud.outcomes import SHORT_SHA, commit_address, count, worst
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.view import View
 from gauntlet.hud.strips import history_strips, legend_html, prose_html, strips_html
 

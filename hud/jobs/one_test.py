@@ -6,13 +6,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from gauntlet.hud import palette
+from gauntlet.hud import palette, shell
 from gauntlet.hud.acting.forms import subject_forms
 from gauntlet.hud.jobs import charts
 from gauntlet.hud.jobs.frames import Quarantine, durations_of_test, names_of, outcomes_of_test
 from gauntlet.hud.jobs.headline import headline_html, lines_about_test, quarantine_line
 from gauntlet.hud.outcomes import SHORT_SHA, worst
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.view import View
 from gauntlet.hud.strips import history_strips, legend_html, prose_html, strips_html
 

@@ -6,10 +6,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from gauntlet.hud import shell
 from gauntlet.hud.jobs.frames import Quarantine, quarantines_of, troubled_jobs, troubled_tests
 from gauntlet.hud.jobs.one_job import draw_job
 from gauntlet.hud.jobs.one_test import draw_test
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.view import View
 from gauntlet.hud.strips import prose_html
 

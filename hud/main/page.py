@@ -1,6 +1,5 @@
 """Draws the page Main: is main healthy?"""
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -8,13 +7,13 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
+from gauntlet.hud import shell
 from gauntlet.hud.main import charts
 from gauntlet.hud.main.cell import attempts_frame, decisive_lines, jobs_to_show
 from gauntlet.hud.main.grid import Build, Grid, builds_of, chosen_groups, grid_html, grid_of
 from gauntlet.hud.main.headline import headline
 from gauntlet.hud.main.incidents import Links, broken_html, incidents_html, incidents_of
 from gauntlet.hud.outcomes import SHORT_SHA, commit_address, pull_request_address
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.links import web_address
 from gauntlet.hud.shell.times import duration
 from gauntlet.hud.shell.view import View
@@ -36,7 +35,7 @@ _BROKEN_SHOWN = 12
 def draw(view: View) -> None:
     """Draw the health of the branch of the address, or else of main."""
     branch = str(st.query_params.get("branch", "main"))
-    commits = int(_choice("commits", "Commits", _COMMITS))
+    commits = int(shell.choose("Commits", _COMMITS, key="commits", default=_COMMITS[0]))
     rows = view.rows("main_grid", branch=branch, commits=commits)
     if not rows:
         shell.nothing(
@@ -61,26 +60,6 @@ def draw(view: View) -> None:
 def _named(branch: str) -> str | None:
     """The branch as a parameter of an address: main is left out."""
     return None if branch == "main" else branch
-
-
-def _choice(key: str, label: str, options: Sequence[str]) -> str:
-    """A choice of the address; what is not an option is said, and the first taken.
-
-    Options are shown as they stand: the address holds what a viewer reads.
-    """
-    wanted = st.query_params.get(key)
-    if wanted and wanted not in options:
-        known = ", ".join(options)
-        st.warning(f"No such {key}; one of {known}. Showing {options[0]}.")
-    chosen = st.segmented_control(
-        label,
-        options,
-        default=options[0],
-        key=key,
-        bind="query-params",
-        required=True,
-    )
-    return str(chosen or options[0])
 
 
 def _tiles(
@@ -141,7 +120,7 @@ def _grid(view: View, branch: str, commits: int, grid: Grid, builds: dict[str, B
         return
     detail = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        order = _choice("order", "Groups by", tuple(_ORDERS))
+        order = shell.choose("Groups by", tuple(_ORDERS), key="order", default=next(iter(_ORDERS)))
         find = st.text_input("Groups whose name has", key="find", bind="query-params", width=220)
         only = st.toggle("Only groups that are not green", key="only", bind="query-params")
     kept = {

@@ -1,10 +1,10 @@
 """Draws the page Nightly."""
 
-from gauntlet.hud.shell import page
+from gauntlet.hud import shell
 from gauntlet.hud.shell.view import View
 
 
 def draw(view: View) -> None:
     """Draw the page."""
     del view
-    page.nothing("Nothing here yet.", "")
+    shell.nothing("Nothing here yet.", "")

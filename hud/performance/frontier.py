@@ -3,10 +3,9 @@
 import streamlit as st
 
 from gauntlet.analyzer.history.from_store import Judged
+from gauntlet.hud import shell
 from gauntlet.hud.frontiers import draw_report
 from gauntlet.hud.performance.data import builds_of, load_frontier
-from gauntlet.hud.performance.pickers import pick
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.view import View
 
 _TTL_S = 600.0
@@ -24,7 +23,7 @@ def draw(view: View, recipe: str, judged: Judged, newest: str) -> None:
         )
         return
     candidate = names[0]
-    baseline = pick("Against", names[1:], "against", names[1])
+    baseline = shell.choose_of_many("Against", names[1:], key="against", default=names[1])
     st.text(f"candidate: {candidate}, {builds[candidate]}; baseline: {builds[baseline]}")
     report = view.value(
         "frontier of a recipe",

@@ -11,11 +11,10 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from gauntlet.analyzer.history.from_store import Judged
 from gauntlet.analyzer.history.report import Described, HistoryReport, State
 from gauntlet.analyzer.measured import Statistic
-from gauntlet.hud import palette
+from gauntlet.hud import palette, shell
 from gauntlet.hud.performance import charts, frames, frontier
 from gauntlet.hud.performance.data import Asked, load_recipe, load_report, of_series
 from gauntlet.hud.performance.pickers import Choice, pick_range, pick_series, pick_statistic
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.times import NONE
 from gauntlet.hud.shell.view import View
 

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from gauntlet.analyzer.measured import Statistic
+from gauntlet.hud import shell
 from gauntlet.hud.performance.frames import natural, place_label
 
 RANGES = {"30 days": 30, "90 days": 90, "365 days": 365, "all": 4000}
@@ -30,23 +31,17 @@ def pick_statistic(known: Sequence[dict[str, Any]]) -> Statistic:
         if row["window"] == "full":
             by_metric.setdefault(row["metric"], []).append(row["statistic"])
     metrics = sorted(by_metric) or [DEFAULT_STATISTIC.metric]
-    metric = pick("Metric", metrics, "metric", DEFAULT_STATISTIC.metric)
+    metric = shell.choose_of_many("Metric", metrics, key="metric", default=DEFAULT_STATISTIC.metric)
     statistics = by_metric.get(metric, [DEFAULT_STATISTIC.statistic])
-    return Statistic(
-        metric, pick("Statistic", statistics, "statistic", DEFAULT_STATISTIC.statistic)
+    statistic = shell.choose_of_many(
+        "Statistic", statistics, key="statistic", default=DEFAULT_STATISTIC.statistic
     )
+    return Statistic(metric, statistic)
 
 
 def pick_range() -> int:
     """Ask for how many days back."""
-    wanted = st.query_params.get("range")
-    if wanted and wanted not in RANGES:
-        unknown("range", wanted, _DEFAULT_RANGE)
-    chosen = st.segmented_control(
-        "Range", list(RANGES), default=_DEFAULT_RANGE, key="range", bind="query-params",
-        required=True,
-    )  # fmt: skip
-    return RANGES[chosen]
+    return RANGES[shell.choose("Range", list(RANGES), key="range", default=_DEFAULT_RANGE)]
 
 
 def pick_series(known: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -54,7 +49,7 @@ def pick_series(known: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     rows = {row["series_id"]: row for row in sorted(known, key=lambda r: natural(place_label(r)))}
     wanted = st.query_params.get("series")
     if wanted and wanted not in rows:
-        unknown("series", wanted, "all of them")
+        shell.unknown("series", wanted, "showing all of them")
     # The address is what counts: a link or the back button may have changed it.
     st.session_state[_SERIES_WIDGET] = wanted if wanted in rows else None
     st.selectbox(
@@ -77,18 +72,3 @@ def _to_address() -> None:
         st.query_params["series"] = chosen
     else:
         st.query_params.pop("series", None)
-
-
-def pick(label: str, options: Sequence[str], key: str, default: str) -> str:
-    """Ask for one of some words, bound to the address; a word that is not one is said."""
-    index = list(options).index(default) if default in options else 0
-    wanted = st.query_params.get(key)
-    if wanted and wanted not in options:
-        unknown(key, wanted, options[index])
-    return st.selectbox(label, options, index=index, key=key, bind="query-params", width=190)
-
-
-def unknown(what: str, wanted: str, shown: str) -> None:
-    """Say that the address asks for something that is not there."""
-    text = f"No {what} {wanted}; showing {shown}.".replace("`", "'")
-    st.warning(f"`{text}`", icon=":material/warning:")

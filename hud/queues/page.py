@@ -5,10 +5,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from gauntlet.hud import parts
+from gauntlet.hud import shell
 from gauntlet.hud.queues import charts, frames
 from gauntlet.hud.queues.advice import advise
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.times import NONE, duration
 from gauntlet.hud.shell.view import View
 
@@ -30,7 +29,7 @@ def draw(view: View) -> None:
     _tiles(queues)
     shell.newest_note("queue sample", queues["sampled_at"].max(), view, late_s=_LATE_S)
     names = sorted(queues["queue"])
-    parts.warn_unless_known("queue", names, "showing all queues; no sample names it this week")
+    shell.warn_unless_known("queue", names, "showing all queues; no sample names it this week")
     chosen = st.selectbox(
         "Queue",
         names,
@@ -71,31 +70,31 @@ def _sum(values: "pd.Series[Any]") -> str:
 def _all(view: View, queues: pd.DataFrame) -> None:
     worst = queues[queues["state"] == "congested"].head(_WORST)
     if len(worst):
-        items = [(view.link("queues", queue=name), str(name)) for name in worst["queue"]]
-        parts.links(items, name="Congested")
+        named = {str(name): view.link("queues", queue=name) for name in worst["queue"]}
+        shell.links(named, name="Congested")
     shown = queues.assign(link=[view.link("queues", queue=name) for name in queues["queue"]])
-    parts.state_table(
+    shell.table(
         shown,
         {
             "state": "state",
             "queue": "queue",
-            "jobs_waiting": parts.number("waiting"),
-            "usual_waiting": parts.number(
+            "jobs_waiting": shell.number("waiting"),
+            "usual_waiting": shell.number(
                 "usual",
                 help_text="half of the week's samples had no more",
                 form="%.0f",
             ),
-            "high_waiting": parts.number(
+            "high_waiting": shell.number(
                 "high", help_text="nine in ten of the week's samples had no more", form="%.0f"
             ),
-            "oldest_wait_min": parts.number("oldest wait (min)", form="%.1f"),
-            "agents_busy": parts.number("agents busy"),
-            "agents_idle": parts.number("idle"),
-            "agents_total": parts.number("all"),
+            "oldest_wait_min": shell.number("oldest wait (min)", form="%.1f"),
+            "agents_busy": shell.number("agents busy"),
+            "agents_idle": shell.number("idle"),
+            "agents_total": shell.number("all"),
             "sampled_at": shell.time_column("newest sample", view.zone),
             "link": shell.link_column("", "details"),
         },
-        {"state": frames.STATES},
+        looks={"state": frames.STATES},
         name="All queues with their newest sample",
         rows_shown=15,
     )
@@ -108,7 +107,7 @@ def _one(view: View, row: dict[Any, Any]) -> None:
         _advice(row, rates[0] if rates else None)
     with shell.section("Load"):
         st.html(f'<a href="{view.link("queues")}">all queues</a>')
-        name = parts.choose("Range", list(frames.SPANS), key="range", default="7d")
+        name = shell.choose("Range", list(frames.SPANS), key="range", default="7d")
         _load(view, queue, frames.SPANS[name])
     with shell.section("Jobs that wait longest"):
         _waiting(view, queue)
@@ -184,10 +183,10 @@ def _waiting(view: View, queue: str) -> None:
         {
             "job_name": "job",
             "state": "state",
-            "waits_min": parts.number("waits (min)", form="%.0f"),
+            "waits_min": shell.number("waits (min)", form="%.0f"),
             "runnable_at": shell.time_column("could run since", view.zone),
             "branch": "branch",
-            "build_number": parts.number("build", form="%d"),
+            "build_number": shell.number("build", form="%d"),
             "build": shell.link_column("", "waterfall"),
             "job": shell.link_column("", "history"),
         },
@@ -209,24 +208,24 @@ def _hosts(view: View, queue: str) -> None:
             for name in ("failed_share", "infra_share", "others_infra_share", "others_failed_share")
         },
     )
-    parts.state_table(
+    shell.table(
         shown,
         {
             "mark": "mark",
             "host": "host",
             "attempts": "attempts",
-            "infra_failed": parts.number(
+            "infra_failed": shell.number(
                 "machine failures", help_text="attempts that failed for reasons of the machines"
             ),
-            "infra_share": parts.number("rate", form="%.1f %%"),
-            "others_infra_share": parts.number("rate of the others", form="%.1f %%"),
-            "failed": parts.number("all failures"),
-            "failed_share": parts.number("rate of all", form="%.1f %%"),
-            "others_failed_share": parts.number("others, all", form="%.1f %%"),
+            "infra_share": shell.number("rate", form="%.1f %%"),
+            "others_infra_share": shell.number("rate of the others", form="%.1f %%"),
+            "failed": shell.number("all failures"),
+            "failed_share": shell.number("rate of all", form="%.1f %%"),
+            "others_failed_share": shell.number("others, all", form="%.1f %%"),
             "last_seen": shell.time_column("last seen", view.zone),
             "alert_reason": "why it is marked",
             "link": shell.link_column("", "telemetry"),
         },
-        {"mark": frames.ALERTS},
+        looks={"mark": frames.ALERTS},
         name="Hosts of the queue with their failures",
     )

@@ -5,10 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from gauntlet.hud import palette
+from gauntlet.hud import palette, shell
 from gauntlet.hud.acting.forms import act_form
 from gauntlet.hud.releases.frames import Gate, artifacts, blockers, candidate_frame, gates_of
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.times import duration
 from gauntlet.hud.shell.view import View
 

@@ -7,10 +7,9 @@ import pandas as pd
 import streamlit as st
 
 from gauntlet.analyzer.verdict import objective_label
-from gauntlet.hud import charts, palette
+from gauntlet.hud import charts, palette, shell
 from gauntlet.hud.run.charts import pairs
 from gauntlet.hud.run.data import RunPage, by_severity, changed_answers, load_run
-from gauntlet.hud.shell import page as shell
 from gauntlet.hud.shell.view import View
 
 _FINISHED_TTL_S = 600.0
@@ -45,9 +44,7 @@ def _choose(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
     if not runs:
         return None
     ids = [str(run["run_id"]) for run in runs]
-    wanted = st.query_params.get("run")
-    if wanted and wanted not in ids:
-        st.warning(f"No run {wanted}; showing the newest.", icon=":material/warning:")
+    shell.warn_unless_known("run", ids, "showing the newest")
     chosen = st.selectbox("Run", ids, key="run", bind="query-params")
     return runs[ids.index(chosen)]
 
@@ -62,7 +59,8 @@ def _headline(page: RunPage, view: View) -> None:
         f"seed {run['seed']} · {started}"
     )
     if run["status"] != "complete":
-        st.warning(f"This run is {run['status']}. {run['reason']}", icon=":material/warning:")
+        said = f"This run is {run['status']}. {shell.plain(run['reason'])}"
+        st.warning(said, icon=":material/warning:")
     columns = st.columns(max(len(page.gates), 1) + 1)
     for column, gate in zip(columns, page.gates.to_dict("records"), strict=False):
         with column:
@@ -134,15 +132,9 @@ def _measurements(page: RunPage) -> None:
     if page.distributions.empty:
         st.info("No load was measured in this run.")
         return
-    metric = st.segmented_control(
-        "Metric",
-        ["tpot_ms", "ttft_ms", "e2e_ms"],
-        default="tpot_ms",
-        key="metric",
-        bind="query-params",
-        required=True,
+    chosen = shell.choose(
+        "Metric", ["tpot_ms", "ttft_ms", "e2e_ms"], key="metric", default="tpot_ms"
     )
-    chosen = metric or "tpot_ms"
     for workload in page.distributions["workload"].unique():
         left, right = st.columns(2, gap="medium")
         left.markdown(f"**{workload}**: median of every repetition, pair by pair")

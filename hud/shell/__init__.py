@@ -1,1 +1,46 @@
-"""What every page is drawn with: its address, times, states, tables."""
+"""What every page is drawn with: ``from gauntlet.hud import shell``."""
+
+from gauntlet.hud.shell.choices import choose, choose_of_many, unknown, warn_unless_known
+from gauntlet.hud.shell.page import Page, draw, errors_said, newest_note, section
+from gauntlet.hud.shell.parts import (
+    AltairChart,
+    Columns,
+    badge,
+    chart,
+    download,
+    facts,
+    link_column,
+    links,
+    nothing,
+    number,
+    table,
+    tiles,
+    time_column,
+)
+from gauntlet.hud.shell.words import plain
+
+__all__ = [
+    "AltairChart",
+    "Columns",
+    "Page",
+    "badge",
+    "chart",
+    "choose",
+    "choose_of_many",
+    "download",
+    "draw",
+    "errors_said",
+    "facts",
+    "link_column",
+    "links",
+    "newest_note",
+    "nothing",
+    "number",
+    "plain",
+    "section",
+    "table",
+    "tiles",
+    "time_column",
+    "unknown",
+    "warn_unless_known",
+]

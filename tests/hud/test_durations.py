@@ -91,7 +91,7 @@ def test_what_takes_long_and_what_it_costs(show, build_id):
     assert "onerror" not in again.text
     assert len(again.test.get("vega_lite_chart")) == 5
     wrong = show("durations", shown.reader, days="1000", build="<b>")
-    assert "No days `1000`; showing 14" in wrong.text
+    assert "No days 1000; showing 14" in wrong.text
     assert "does not hold" in wrong.text
 
 

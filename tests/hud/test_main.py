@@ -428,8 +428,8 @@ def test_choices_of_the_address_hold_and_wrong_ones_are_said(show):
     shown = show("", order="name", only="true", find="kern")
     assert "1 of 6 groups" in shown.text
     wrong = show("", commits="7", order="nope")
-    assert "No such commits; one of 50, 100, 200" in wrong.text
-    assert "No such order; one of trouble, name" in wrong.text
+    assert "No commits 7; showing 50" in wrong.text
+    assert "No order nope; showing trouble" in wrong.text
 
 
 def test_open_incidents_come_before_broken_jobs(show, tmp_path):

@@ -110,10 +110,10 @@ def test_a_recipe_of_one_point_and_one_build_says_why_it_has_no_frontier(show, l
     ("query", "said"),
     [
         ({"series": "nope"}, "No series nope; showing all of them"),
-        ({"metric": "nope"}, "No metric nope; showing tpot_ms"),
+        ({"metric": "nope"}, "No metric nope; showing tpot\\_ms"),
         ({"statistic": "nope"}, "No statistic nope; showing p50"),
         ({"series": "sweep-c1", "range": "nope"}, "No range nope; showing 90 days"),
-        ({"series": HOSTILE}, "No series <img"),
+        ({"series": HOSTILE}, "No series \\<img"),
     ],
     ids=["series", "metric", "statistic", "range", "hostile"],
 )
