@@ -30,10 +30,11 @@ def actors(header: str, allowed: tuple[str, ...], secret_file: str) -> Actors:
 def main(location: str, header: str = "", secret_file: str = "", *allowed: str) -> None:
     """Draw the page of the present address over the warehouse at ``location``."""
     st.set_page_config(page_title="Gauntlet", page_icon=str(ICON), layout="wide")
-    shared, may_act = reader(location), actors(header, allowed, secret_file)
+    shared = reader(location)
+    by = page.viewer(actors(header, allowed, secret_file))
     pages = [
         st.Page(
-            partial(page.draw, each, shared, may_act, PAGES),
+            partial(page.draw, each, shared, by, PAGES),
             title=each.title,
             url_path=each.path,
             default=not each.path,

@@ -39,7 +39,12 @@ def effects(verdicts: pd.DataFrame) -> alt.LayerChart:
     for name in ("effect", "lower", "upper"):
         shown[f"{name}_in_margins"] = sign * shown[name] / shown["margin"]
     order = list(shown["objective"])
-    objective = alt.Y("objective:N", sort=order, title=None, axis=alt.Axis(labelLimit=_LABEL_PX))
+    objective = alt.Y(
+        "objective:N",
+        sort=order,
+        title=None,
+        axis=alt.Axis(labelLimit=_LABEL_PX, labelOverlap=False),
+    )
     axis = alt.X("lower_in_margins:Q", title="loss in margins (below 0: a gain)")
     tooltip = ["objective", "outcome", "reason"]
     interval = (

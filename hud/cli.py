@@ -69,7 +69,7 @@ def _demo() -> str:
 
     now, watch = utc_now(), Stopwatch()
     folder = demo_folder(_DEMO_FOLDER, now)
-    click.echo("making six days of CI and sixty nights of measurements", err=True)
+    click.echo("making eight days of CI and sixty nights of measurements", err=True)
     made = make_demo(folder, now)
     said = f"made in {watch.seconds:.0f} s" if made else "they were there already"
     click.echo(f"{said}: {folder}", err=True)

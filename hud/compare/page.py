@@ -121,7 +121,13 @@ def _verdicts(page: ComparePage, baseline: str, candidate: str) -> None:
         shell.nothing("Nothing was judged.", "No statistic that blocks is on both sides.")
         return
     table = frames.verdict_table(shown)
-    shell.table(table, frames.COLUMNS, name="verdicts, the gravest first", rows_shown=16)
+    shell.table(
+        table,
+        frames.COLUMNS,
+        name="verdicts, the gravest first",
+        rows_shown=16,
+        looks={"verdict": palette.VERDICTS},
+    )
     _forest(shown)
 
 

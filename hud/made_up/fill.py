@@ -12,7 +12,7 @@ from gauntlet.warehouse.folder_lock import lock_folder
 from gauntlet.warehouse.store import open_store
 from gauntlet.warehouse.synth.history import SynthRequest, make_history
 
-_DAYS = 6
+_DAYS = 8
 _NIGHTS = 60
 _MORNING_H = 8
 _MADE = "made"

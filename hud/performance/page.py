@@ -21,6 +21,7 @@ from gauntlet.hud.shell.view import View
 # Nights come in once a day; a later repetition is part of the key, and asks anew.
 _TTL_S = 600.0
 _HISTORY_DAYS = 400
+_LOOKS = {"state": palette.VERDICTS}
 _REPETITION_DAYS = 90
 _LATE_S = 36 * 3600
 _SMALL_IN_A_ROW = 3
@@ -93,7 +94,7 @@ def _series_table(
         "missing": "nights missing",
         "why": "why",
     }
-    shell.table(table, columns, name="all series, the gravest first", rows_shown=24)
+    shell.table(table, columns, name="all series, the gravest first", rows_shown=24, looks=_LOOKS)
 
 
 def _one(view: View, row: dict[str, Any], choice: Choice) -> None:
@@ -249,7 +250,7 @@ def _changes(view: View, changes: pd.DataFrame, statistic: Statistic) -> None:
         "compare": shell.link_column("compare"),
         "reason": "in words",
     }
-    shell.table(table, columns, name="changes found, newest first")
+    shell.table(table, columns, name="changes found, newest first", looks=_LOOKS)
 
 
 def _commit(view: View, sha: str) -> str | None:

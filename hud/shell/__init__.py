@@ -1,7 +1,7 @@
 """What every page is drawn with: ``from gauntlet.hud import shell``."""
 
 from gauntlet.hud.shell.choices import choose, choose_of_many, unknown, warn_unless_known
-from gauntlet.hud.shell.page import Page, draw, errors_said, newest_note, section
+from gauntlet.hud.shell.page import Page, Viewer, draw, errors_said, newest_note, section, viewer
 from gauntlet.hud.shell.parts import (
     AltairChart,
     Columns,
@@ -23,6 +23,7 @@ __all__ = [
     "AltairChart",
     "Columns",
     "Page",
+    "Viewer",
     "badge",
     "chart",
     "choose",
@@ -42,5 +43,6 @@ __all__ = [
     "tiles",
     "time_column",
     "unknown",
+    "viewer",
     "warn_unless_known",
 ]

@@ -3,18 +3,14 @@
 from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit
 
-# Kept from page to page: how a viewer reads, not what.
-KEPT = ("tz",)
-
 
 def link(page: str, kept: Mapping[str, str] | None = None, **parameters: object) -> str:
     """Address of a page relative to any other page; parameters that are None or empty are left out.
 
-    ``kept`` are the viewer's own settings of the present address (:data:`KEPT`).
+    ``kept`` says how the viewer reads: what stays the same from page to page.
     """
     given = {name: str(value) for name, value in parameters.items() if value not in (None, "")}
-    own = {name: value for name, value in (kept or {}).items() if name in KEPT}
-    query = urlencode(own | given)
+    query = urlencode({**(kept or {}), **given})
     return f"./{page}?{query}" if query else f"./{page}"
 
 

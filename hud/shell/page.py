@@ -1,6 +1,6 @@
 """The frame around every page: menu, title, age of what is shown, errors."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,6 @@ from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import GauntletError
 from gauntlet.hud.acting.actors import READ_ONLY, Actors
 from gauntlet.hud.reading import Reader
-from gauntlet.hud.shell.links import KEPT
 from gauntlet.hud.shell.menu import menu_html
 from gauntlet.hud.shell.times import Zone
 from gauntlet.hud.shell.view import View
@@ -36,19 +35,54 @@ class Page:
     draw: Callable[[View], None]
 
 
-def draw(
-    page: Page, reader: Reader, actors: Actors = READ_ONLY, pages: Sequence[Page] = ()
-) -> None:
-    """Draw one page; whatever goes wrong in it is said on it, with what to do."""
-    _install_router()
-    menu = st.sidebar.empty()
-    zone = _zone()
-    kept = {name: str(st.query_params[name]) for name in KEPT if name in st.query_params}
-    menu.html(menu_html(pages, page.path, kept))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """Who looks, and how: the zone of times, parameters that links keep, and who may act.
+
+    ``menu`` is the place that the menu of pages is drawn in.
+    """
+
+    menu: DeltaGenerator
+    zone: Zone
+    kept: Mapping[str, str]
+    actor: str | None
+
+
+def viewer(actors: Actors = READ_ONLY) -> Viewer:
+    """Ask how the viewer reads.
+
+    Call it in the script itself, before any page: a widget that each page had for itself would
+    begin anew on each.
+    """
+    browser, menu = Zone.of_browser(st.context.timezone), st.sidebar.empty()
+    with st.sidebar:
+        # The address holds what is shown: words without the zone, which differs by viewer.
+        choice = st.segmented_control(
+            "Times in",
+            ["utc", "local"],
+            default="utc",
+            key="tz",
+            bind="query-params",
+            required=True,
+            help=f"local: {browser.name}",
+        )
     actor = actors.actor(st.context.headers.get_all)
-    view = View(reader, zone, utc_now(), kept, actor=actor)
     if actor:
         st.sidebar.text(f"May act as {actor}")
+    local = choice == "local"
+    return Viewer(
+        menu=menu,
+        zone=browser if local else Zone(),
+        kept={"tz": choice} if local else {},
+        actor=actor,
+    )
+
+
+def draw(page: Page, reader: Reader, by: Viewer, pages: Sequence[Page] = ()) -> None:
+    """Draw one page; whatever goes wrong in it is said on it, with what to do."""
+    _install_router()
+    by.menu.html(menu_html(pages, page.path, by.kept))
+    view = View(reader, by.zone, utc_now(), by.kept, actor=by.actor)
     st.html(f"<style>{_source('page.css')}</style>")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.title(page.title, anchor=False, width="content")
@@ -75,22 +109,6 @@ def errors_said() -> Iterator[None]:
     except GauntletError as error:
         hint = f"\n\n{plain(error.hint)}" if error.hint else ""
         st.error(f"{plain(error.message)}{hint}", icon=":material/error:")
-
-
-def _zone() -> Zone:
-    browser = Zone.of_browser(st.context.timezone)
-    with st.sidebar:
-        # The address holds what is shown: words without the zone, which differs by viewer.
-        choice = st.segmented_control(
-            "Times in",
-            ["utc", "local"],
-            default="utc",
-            key="tz",
-            bind="query-params",
-            required=True,
-            help=f"local: {browser.name}",
-        )
-    return browser if choice == "local" else Zone()
 
 
 def _age(note: DeltaGenerator, view: View) -> None:

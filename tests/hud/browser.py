@@ -20,8 +20,10 @@ FLAGS = (
     "--no-first-run",
     "--disable-component-update",
 )
-IDLE = "document.querySelector('[data-test-script-state=notRunning]') !== null"
-DRAWN = "[data-testid=stVegaLiteChart] :is(canvas, svg.marks)"
+IDLE = (
+    "window.gauntletRouter === true"
+    " && document.querySelector('[data-test-script-state=notRunning]') !== null"
+)
 
 
 @contextmanager
@@ -39,9 +41,23 @@ def chromium() -> Iterator:
         browser.close()
 
 
+@dataclass(frozen=True)
+class Site:
+    """A served HUD: its address, and the process behind it."""
+
+    address: str
+    process: subprocess.Popen
+
+    @property
+    def resident_mib(self) -> float:
+        """Memory of the process in MiB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return next(int(line.split()[1]) / 1024 for line in status.splitlines() if "VmRSS" in line)
+
+
 @contextmanager
-def serving(*arguments: str, script: Path | None = None) -> Iterator[str]:
-    """Serve the HUD, or another script that draws it, on a free port; give its address."""
+def serving(*arguments: str, script: Path | None = None) -> Iterator[Site]:
+    """Serve the HUD, or another script that draws it, on a free port."""
     port = free_port()
     if script is None:
         command = [sys.executable, "-m", "gauntlet", "hud", "--no-browser", "--port", str(port)]
@@ -54,7 +70,7 @@ def serving(*arguments: str, script: Path | None = None) -> Iterator[str]:
     process = subprocess.Popen(command)
     try:
         wait_listening(port, process)
-        yield f"http://127.0.0.1:{port}"
+        yield Site(f"http://127.0.0.1:{port}", process)
     finally:
         process.terminate()
         process.wait(15)

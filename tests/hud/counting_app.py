@@ -1,5 +1,6 @@
 """The HUD with a diary: every question that reaches the warehouse, and, if asked, a slow answer."""
 
+import json
 import os
 import sys
 import time
@@ -14,7 +15,7 @@ if not hasattr(Reader, "in_diary"):
     def noted(self, query, parameters):
         """Write a line before the question is asked."""
         with Path(os.environ["HUD_DIARY"]).open("a") as diary:
-            diary.write(f"{query}\n")
+            diary.write(f"{query} {json.dumps(parameters)}\n")
         time.sleep(float(os.environ.get("HUD_SLOW_S", "0")))
         return plain(self, query, parameters)
 
