@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ENGINE ?= simulator
 ARGS ?=
 
-.PHONY: help venv demo hud test test-engine engine bfcl check check-full lint types layers spelling format lock golden clean
+.PHONY: help venv demo hud screenshots test test-engine engine bfcl check check-full lint types layers spelling format lock golden clean
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -66,6 +66,9 @@ format: $(STAMP) ## Fix what can be fixed by itself
 
 lock: $(STAMP) ## Compile lockfiles/ again from pyproject.toml
 	$(BIN)/python tools/lock.py
+
+screenshots: $(STAMP) ## Refresh the pictures in docs/images (needs Chromium)
+	$(BIN)/python tools/screenshots.py $(ARGS)
 
 golden: $(STAMP) ## Accept the present output as the golden one
 	$(BIN)/python -m pytest -q tests/golden --update-golden
