@@ -84,7 +84,7 @@ def test_a_comparison_is_made_once_for_all_viewers(show, stepped):
     ("baseline", "said"),
     [
         ("commit:ffffffff", "no load was measured on this commit"),
-        ("comit:ffffffff", "kind of selector"),
+        ("kommit:ffffffff", "kind of selector"),
         ("/etc/passwd", "names no measurements of the warehouse"),
         ("run:none", "no run 'none'"),
         (f"{AFTER};point=nope", "point in"),
