@@ -15,6 +15,7 @@ from gauntlet.warehouse.rows.ci import (
 )
 from gauntlet.warehouse.rows.measurement import (
     DecisionRow,
+    EvalResultRow,
     EvalSampleRow,
     MetricRow,
     RepetitionRow,
@@ -121,6 +122,23 @@ def sample_row(run_id="r1", task="gsm8k", side="baseline", item="q1", **changes)
         "expected": "18",
     }
     return EvalSampleRow(**{**fields, **changes})
+
+
+def score_row(run_id="r1", task="gsm8k", side="single", **changes):
+    fields = {
+        "run_id": run_id,
+        "repetition_id": f"{run_id}/{task}/0/{side}",
+        "series_id": "series",
+        "task": task,
+        "harness": "lm-eval",
+        "harness_version": "0.4.9",
+        "metric": "exact_match",
+        "filter": "strict",
+        "value": 0.75,
+        "stderr": 0.01,
+        "n": 4,
+    }
+    return EvalResultRow(**{**fields, **changes})
 
 
 def decision_row(run_id="r1", kind="verdict", subject="load/random/tpot_ms/p50", **changes):

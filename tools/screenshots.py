@@ -82,6 +82,7 @@ def picture(page: Page, address: str, to: Path) -> None:
 
 
 def main() -> None:
+    """Make the demo, serve it, take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
     parser.add_argument("--dark", action="store_true")

@@ -71,6 +71,15 @@ def score_of(row: Mapping[str, Any]) -> Score:
     )
 
 
+def interval(score: Score) -> tuple[float, float] | None:
+    """95 % interval of one score by its standard error, shares within 0 and 1; None without one."""
+    if score.error is None:
+        return None
+    half = score.error * float(stats.norm.ppf(0.975))
+    low, high = score.value - half, score.value + half
+    return (max(low, 0.0), min(high, 1.0)) if 0 <= score.value <= 1 else (low, high)
+
+
 def judge_scores(scores: Sequence[Score], night: date, *, margin_points: float) -> list[Finding]:
     """Judge every task of one night.
 

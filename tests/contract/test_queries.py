@@ -327,6 +327,66 @@ def test_scores_over_time_and_the_answers_behind_them(store):
     assert (changed["answer_before"], changed["answer_after"]) == ("0", "1")
 
 
+@pytest.mark.parametrize(
+    ("shown", "items"),
+    [("discordant", ["q2"]), ("wrong", ["q2"]), ("all", ["q2", "q1"])],
+    ids=["discordant", "wrong", "all"],
+)
+def test_answers_of_two_evals_to_the_same_questions(store, shown, items):
+    asked = {"task": "gsm8k", "before": "e0", "after": "e1"}
+    rows = store.query("eval_pairs", **asked, show=shown)
+    assert [row["item_id"] for row in rows] == items
+    assert {row["matching"] for row in rows} == {len(items)}
+    assert rows[0]["change"] == "gained"
+    assert store.query("eval_pairs", **asked, show=shown, find="nowhere") == []
+    part = store.query("eval_pairs", **asked, show="all", limit=1, skip=1)
+    assert [(row["item_id"], row["change"], row["matching"]) for row in part] == [
+        ("q1", "both right", 2)
+    ]
+
+
+def test_questions_are_counted_by_who_answered_them_rightly(store):
+    asked = {"task": "gsm8k", "before": "e0", "after": "e1"}
+    (counts,) = store.query("eval_pair_counts", **asked)
+    found = {name: number for name, number in counts.items() if number}
+    assert found == {"both_right": 1, "gained": 1, "asked_before": 2, "asked_after": 2}
+    (alone,) = store.query("eval_pair_counts", **{**asked, "after": "none"})
+    assert (alone["only_before"], alone["lost"], alone["asked_after"]) == (2, 0, 0)
+
+
+def test_one_question_with_the_answers_of_both_sides(store):
+    rows = store.query("eval_item", task="gsm8k", item="q2", before="e0", after="e1")
+    assert [(row["which"], row["answer"], row["score"]) for row in rows] == [
+        ("before", "0", 0.0),
+        ("after", "1", 1.0),
+    ]
+
+
+def test_scores_of_a_series_say_how_many_answers_are_kept(store):
+    rows = store.query("series_scores", series_id="e", task="gsm8k")
+    assert [(row["repetition_id"], row["value"], row["samples"]) for row in rows] == [
+        ("e1", 0.6, 2),
+        ("e0", 0.5, 2),
+    ]
+
+
+def test_nights_are_those_on_which_something_was_measured(store):
+    nights = store.query("nights")
+    newest = (NOON + SHIFT).date()
+    assert [row["night"] for row in nights] == [newest - timedelta(days=n) for n in range(3)]
+    assert [row["runs"] for row in nights] == [1, 2, 2]
+
+
+def test_the_last_builds_of_two_nights_and_jobs_that_failed_in_either(store):
+    # Builds of these rows have no end; without one they are not finished.
+    assert store.query("night_builds", night=(NOON + SHIFT).date()) == []
+    rows = store.query("night_jobs", before=3, after=8)
+    assert [(row["job_key"], row["before"], row["after"]) for row in rows] == [
+        ("kernels", "passed", "failed"),
+        ("lora", "flaky", "passed"),
+    ]
+
+
 def test_answers_of_a_repetition_with_what_they_were_asked_with(store):
     (row,) = store.query("asked_with", repetition_id="e1")
     assert (row["workload"], row["harness"], row["harness_version"]) == ("gsm8k", "lm-eval", "0.1")
@@ -924,11 +984,13 @@ def test_every_query_runs_on_an_empty_answer(store):
         "job_id": "none", "host": "none", "subject": "none", "repository": "none",
         "build_id": "none",
         "recipes": "none", "builds": "none", "commits": "none", "run_ids": "none",
-        "sha": "none", "group_key": "none", "job_keys": "none",
+        "sha": "none", "group_key": "none", "job_keys": "none", "item": "none",
     }  # fmt: skip
     for name in query_names():
         query = load_query(name)
         needed = {p.name: given[p.name] for p in query.parameters if p.default is None}
-        if name in {"compare_images", "eval_disagreements"}:
+        if name in {
+            "compare_images", "eval_disagreements", "eval_pairs", "eval_pair_counts", "eval_item",
+        }:  # fmt: skip
             needed |= {"before": "none", "after": "none2"}
         store.query(name, **needed)

@@ -3,7 +3,7 @@
 import pytest
 from histories import night_of
 
-from gauntlet.analyzer.history.scores import judge_scores, score_of
+from gauntlet.analyzer.history.scores import interval, judge_scores, score_of
 
 
 def row(index, value, **changes):
@@ -20,6 +20,22 @@ def row(index, value, **changes):
 def judged(last, **changes):
     rows = [row(n, 0.85) for n in range(14)] + [row(14, last, **changes)]
     return judge_scores([score_of(each) for each in rows], night_of(14), margin_points=2.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "stderr", "n", "expected"),
+    [
+        (0.5, 0.01, 10, (0.4804, 0.5196)),
+        (0.5, None, 100, (0.402, 0.598)),
+        (0.99, 0.01, 10, (0.9704, 1.0)),
+        (7.0, 0.1, 10, (6.804, 7.196)),
+        (7.0, None, 10, None),
+    ],
+    ids=["its own error", "binomial", "a share ends at 1", "no share", "not known"],
+)
+def test_a_score_has_an_interval_where_its_error_is_known(value, stderr, n, expected):
+    found = interval(score_of(row(0, value, stderr=stderr, n=n)))
+    assert found == (None if expected is None else pytest.approx(expected, abs=1e-4))
 
 
 def test_an_unchanged_score_says_nothing():
