@@ -1,14 +1,18 @@
-"""How long does a viewer of the HUD wait, what does a page ask, and how much memory is held?
+"""How long does a viewer of the HUD wait, and how much memory is held?
 
     python benchmarks/hud_speed.py pages --warehouse FOLDER [--rounds 3] [--page queues]
     python benchmarks/hud_speed.py viewers --warehouse FOLDER [--viewers 10]
     python benchmarks/hud_speed.py memory --warehouse FOLDER [--refreshes 1000]
 
-``pages`` opens every page in a real Chromium. *Cold* is the first look of anybody: the HUD has just
-been started and a browser without cache opens the address. *Warm, by link* is the same page reached
-from another one in a browser that knows the HUD; *warm, loaded* is the address loaded anew there.
-Each is given until the first figure, row or chart of the page is visible, and until all is drawn.
-The anchor is a Streamlit page that says one word, in the same rounds.
+``pages`` opens every page in a real Chromium, in this order, each round with a HUD of its own:
+
+- *at once*: a browser without cache opens the address the moment the HUD answers;
+- *cold*: another browser without cache, after the HUD has warmed itself up; nobody looked before;
+- *link*: the same page by a link from another one, in that browser;
+- *loaded*: the address loaded anew in that browser.
+
+Each is given until the first answer (figure, state, row, chart or cell) is visible, and until all
+is drawn. The anchor is a Streamlit page that says one word, in the same rounds.
 """
 
 import argparse
@@ -37,8 +41,8 @@ FLAGS = [
 ]  # fmt: skip
 # What answers a question: a figure, a table, a chart, the grid; never a heading or a spinner.
 USEFUL = (
-    "[data-testid=stMetric], [data-testid=stDataFrame] canvas, [data-grid] [data-cell],"
-    " [data-testid=stVegaLiteChart] :is(canvas, svg.marks), [data-testid=stAlert], .anchor-word"
+    "[data-answer], [data-testid=stDataFrame] canvas, [data-grid] [data-cell],"
+    " [data-testid=stVegaLiteChart] :is(canvas, svg.marks), .anchor-word"
 )
 WATCH = """
 (selector) => {
@@ -53,6 +57,8 @@ WATCH = """
   look();
 }
 """
+IDLE = "document.querySelector('[data-test-script-state=notRunning]') !== null"
+WARM_UP_S = 15
 ANCHOR = """
 import streamlit as st
 st.html("<span class='anchor-word'>word</span>")
@@ -101,9 +107,7 @@ def served(command: list[str], port: int) -> Iterator[int]:
 def until_drawn(page: "Page") -> tuple[float, float]:
     """Seconds from the beginning of the navigation to the first useful thing, and to the last."""
     page.wait_for_function("window.firstUseful !== null", timeout=60_000)
-    page.wait_for_function(
-        "document.querySelector('[data-test-script-state=notRunning]') !== null", timeout=60_000
-    )
+    page.wait_for_function(IDLE, timeout=60_000)
     first, last, began = page.evaluate("[window.firstUseful, performance.now(), window.began || 0]")
     return (first - began) / 1000, (last - began) / 1000
 
@@ -128,9 +132,15 @@ def addresses(warehouse: str) -> dict[str, str]:
     return found
 
 
-def cold(browser: "Browser", address: str) -> tuple[float, float]:
+def useful(path: str) -> str:
+    """What counts on a page; one that asks for a choice is useful when it asks."""
+    return f"{USEFUL}, [data-testid=stAlert]" if path.startswith("compare") else USEFUL
+
+
+def cold(browser: "Browser", root: str, path: str) -> tuple[float, float]:
+    address = f"{root}/{path}"
     context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.add_init_script(f"({WATCH})({USEFUL!r})")
+    context.add_init_script(f"({WATCH})({useful(path)!r})")
     page = context.new_page()
     page.goto(address, wait_until="commit")
     took = until_drawn(page)
@@ -144,36 +154,24 @@ def warm(
     """The page by a link from another page, and loaded anew; both in one browser."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
-    other = "health" if not path.startswith("health") else "fleet"
+    # A page that has none of what counts, so that what is seen is the new page's.
+    other = "releases?candidate=none" if path.startswith("compare") else "compare"
     for address in (f"{root}/{path}", f"{root}/{other}"):
         page.goto(address)
-        page.wait_for_function(
-            "document.querySelector('[data-test-script-state=notRunning]') !== null", timeout=60_000
-        )
+        page.wait_for_function(IDLE, timeout=60_000)
         time.sleep(1.5)
-    # The other page's figures must go before this page's can count.
+    page.evaluate(f"({WATCH})({useful(path)!r})")
     page.evaluate(
-        """([selector, href]) => {
-          document.querySelectorAll(selector).forEach((each) => each.classList.add("old"));
+        """(href) => {
           window.began = performance.now();
-          window.firstUseful = null;
-          const heading = document.querySelector("h1")?.textContent;
-          const look = () => {
-            if (document.querySelector("h1")?.textContent !== heading)
-              for (const each of document.querySelectorAll(selector))
-                if (each.getClientRects().length && !each.closest("[data-stale=true]")) {
-                  window.firstUseful = performance.now(); return; }
-            requestAnimationFrame(look);
-          };
           history.pushState({}, "", href);
           window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
-          look();
         }""",
-        [USEFUL, f"{root}/{path}"],
+        f"{root}/{path}",
     )
     by_link = until_drawn(page)
     time.sleep(0.5)
-    context.add_init_script(f"({WATCH})({USEFUL!r})")
+    context.add_init_script(f"({WATCH})({useful(path)!r})")
     page.goto(f"{root}/{path}", wait_until="commit")
     loaded = until_drawn(page)
     context.close()
@@ -190,20 +188,24 @@ def bench_pages(warehouse: str, rounds: int, only: str | None) -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for _ in range(rounds):
             with anchor(port):
-                took["(anchor)"].append((*cold(browser, f"http://127.0.0.1:{port}/"),) * 3)
+                took["(anchor)"].append(cold(browser, f"http://127.0.0.1:{port}", "") * 4)
             for name, path in found.items():
+                root = f"http://127.0.0.1:{port}"
                 with hud(warehouse, port):
-                    root = f"http://127.0.0.1:{port}"
-                    first = cold(browser, f"{root}/{path}")
+                    at_once = cold(browser, root, path)
+                with hud(warehouse, port):
+                    time.sleep(WARM_UP_S)
+                    later = cold(browser, root, path)
                     by_link, loaded = warm(browser, root, path)
-                    took[name].append((*first, *by_link, *loaded))
+                took[name].append((*at_once, *later, *by_link, *loaded))
                 print(f"  {name:20} {took[name][-1]}", file=sys.stderr, flush=True)
         browser.close()
-    print(f"{'':20}{'cold: first, all':>20}{'link: first, all':>20}{'loaded: first, all':>20}  (s)")
+    heads = ("at once", "cold", "link", "loaded")
+    print(f"{'seconds: first, all':20}" + "".join(f"{head:>16}" for head in heads))
     for name, rows in took.items():
         middle = [statistics.median(column) for column in zip(*rows, strict=True)]
-        pairs = [f"{middle[i]:.2f}, {middle[i + 1]:.2f}" for i in (0, 2, 4)]
-        print(f"{name:20}" + "".join(f"{pair:>20}" for pair in pairs))
+        pairs = [f"{middle[i]:.2f}, {middle[i + 1]:.2f}" for i in range(0, 8, 2)]
+        print(f"{name:20}" + "".join(f"{pair:>16}" for pair in pairs))
 
 
 def resident_mib(pid: int) -> float:
@@ -224,10 +226,7 @@ def bench_memory(warehouse: str, refreshes: int) -> None:
             if number % max(1, refreshes // 10) == 0:
                 print(f"{number:10}{resident_mib(pid):8.0f}", flush=True)
             page.goto(f"http://127.0.0.1:{port}/{paths[number % len(paths)]}")
-            page.wait_for_function(
-                "document.querySelector('[data-test-script-state=notRunning]') !== null",
-                timeout=60_000,
-            )
+            page.wait_for_function(IDLE, timeout=60_000)
         browser.close()
 
 

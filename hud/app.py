@@ -8,17 +8,11 @@ import streamlit as st
 
 from gauntlet.hud.acting.actors import Actors
 from gauntlet.hud.pages import PAGES
-from gauntlet.hud.reading import Reader
+from gauntlet.hud.reading import shared_reader
 from gauntlet.hud.shell import page
 
 # A file of our own: Streamlit would fetch its icons from the network.
 ICON = Path(page.__file__).with_name("icon.svg")
-
-
-@st.cache_resource(on_release=Reader.close)
-def reader(location: str) -> Reader:
-    """The one reader of this process."""
-    return Reader(location)
 
 
 @st.cache_resource
@@ -30,7 +24,7 @@ def actors(header: str, allowed: tuple[str, ...], secret_file: str) -> Actors:
 def main(location: str, header: str = "", secret_file: str = "", *allowed: str) -> None:
     """Draw the page of the present address over the warehouse at ``location``."""
     st.set_page_config(page_title="Gauntlet", page_icon=str(ICON), layout="wide")
-    shared = reader(location)
+    shared = shared_reader(location)
     by = page.viewer(actors(header, allowed, secret_file))
     pages = [
         st.Page(

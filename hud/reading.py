@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from queue import LifoQueue
 from typing import Any, Generic, TypeVar, cast
 from zlib import crc32
@@ -154,6 +155,12 @@ class Reader(Scoped):
             self._refresher.submit(work)
         except RuntimeError:
             mutex.release()  # the process is ending
+
+
+@cache
+def shared_reader(location: str) -> Reader:
+    """The one reader of this process for a warehouse."""
+    return Reader(location)
 
 
 class _Pool:

@@ -15,12 +15,16 @@ import pandas as pd  # noqa: F401
 import scipy.stats  # noqa: F401
 from streamlit.web import cli
 
+from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import GauntletError
 from gauntlet.hud import app
 from gauntlet.hud.pages import PAGES
-from gauntlet.warehouse.store import open_store
+from gauntlet.hud.reading import shared_reader
+from gauntlet.hud.shell.times import Zone
+from gauntlet.hud.shell.view import View
 
 _LOGGER = logging.getLogger(__name__)
+_NO_SESSION = "streamlit.runtime.scriptrunner_utils.script_run_context"
 
 
 def main(arguments: list[str]) -> None:
@@ -28,18 +32,24 @@ def main(arguments: list[str]) -> None:
     location = arguments[arguments.index("--") + 1]
     for page in PAGES:
         import_module(f"gauntlet.hud.{page.path or 'main'}.page")
-    threading.Thread(target=_wake, args=(location,), name="wake", daemon=True).start()
+    threading.Thread(target=_warm_up, args=(location,), name="warm-up", daemon=True).start()
     sys.argv = ["streamlit", "run", str(Path(app.__file__)), *arguments]
     cli.main()
 
 
-def _wake(location: str) -> None:
-    """Have the warehouse's server running, and its schema looked at, when somebody comes."""
-    try:
-        open_store(location).close()
-    except GauntletError as error:
-        # Every page says it too, until it is over.
-        _LOGGER.warning("the warehouse cannot be opened now: %s", error.message)
+def _warm_up(location: str) -> None:
+    """Draw every page once for nobody, so that the first viewer finds answers, not questions.
+
+    Outside of a session Streamlit's commands draw nothing, and say so in its log each time.
+    """
+    logging.getLogger(_NO_SESSION).addFilter(lambda record: "missing" not in record.getMessage())
+    reader = shared_reader(location)
+    for page in PAGES:
+        try:
+            page.draw(View(reader, Zone(), utc_now()))
+        except GauntletError as error:
+            # The page says it too, and what to do.
+            _LOGGER.warning("%s cannot be drawn now: %s", page.title, error.message)
 
 
 if __name__ == "__main__":

@@ -232,19 +232,8 @@ def _list(rows: Rows, part: int, address: Address) -> None:
 
 
 def _show() -> str:
-    wanted = st.query_params.get("show")
-    if wanted and wanted not in _SHOWS:
-        st.warning(f"No such choice; one of {', '.join(_SHOWS)}. Showing {_SHOWS[0]}.")
-    chosen = st.segmented_control(
-        "Questions",
-        _SHOWS,
-        default=_SHOWS[0],
-        key="show",
-        bind="query-params",
-        required=True,
-        help="discordant: right on one side alone; wrong: wrong on a side, or not answered by both",
-    )
-    return str(chosen or _SHOWS[0])
+    means = "discordant: right on one side alone; wrong: wrong on a side, or not answered by both"
+    return shell.choose("Questions", _SHOWS, key="show", default=_SHOWS[0], help_text=means)
 
 
 def _part_number() -> int:

@@ -26,7 +26,6 @@ _TTL_S = 3600.0
 _BUILDS, _RUNS = 200, 50
 _MOST_EFFECTS = 40
 _MOST_DISTRIBUTIONS = 6
-_COLOURS = {"worse": "red", "same": "green", "better": "blue"}
 _LATENCIES = ("tpot_ms", "ttft_ms", "e2e_ms")
 
 
@@ -87,9 +86,9 @@ def _links(view: View, baseline: str, candidate: str) -> None:
 
 def _headline(page: ComparePage) -> None:
     comparison = page.comparison
-    colour = _COLOURS.get(comparison.outcome, "orange")
-    sign = palette.signed(palette.VERDICTS, comparison.outcome)
-    st.header(f":{colour}[{sign}]: {frames.headline(comparison)}", anchor=False)
+    st.header(frames.headline(comparison), anchor=False)
+    shell.badge(palette.VERDICTS, comparison.outcome)
+    shell.answered()
     st.caption("Counts are of what blocks; all else informs.")
     for side, column in zip(SIDES, st.columns(2), strict=True):
         column.text(_facts(side, page.sides[side]))

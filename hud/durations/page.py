@@ -19,6 +19,7 @@ _BUILDS = 12
 def draw(view: View) -> None:
     """Draw the build and the job of the address, then what holds for all of them."""
     days = int(shell.choose("Days", _DAYS, key="days", default="14"))
+    _tiles(view, days)
     build = st.query_params.get("build")
     if build:
         with shell.section("One build"):
@@ -36,6 +37,27 @@ def draw(view: View) -> None:
         _costs(view, days)
     with right, shell.section("Time lost by cause"):
         _lost(view, days)
+
+
+def _tiles(view: View, days: int) -> None:
+    costs, lost = view.frame("costs", days=days), view.frame("minutes_lost", days=days)
+    longest = view.frame("longest_jobs", days=days)
+    if costs.empty or longest.empty:
+        return
+    first = longest.iloc[0]
+    hours = f"{lost['minutes'].sum() / 60:,.0f} h" if len(lost) else "0 h"
+    shell.tiles(
+        [
+            (
+                "Cost",
+                f"{costs['cost_usd'].sum():,.0f} USD",
+                f"of {days} days, where prices are known",
+            ),
+            ("Machine time", f"{costs['hours'].sum():,.0f} h", f"of {days} days"),
+            ("Lost", hours, "attempts that did not pass, on all branches"),
+            ("Longest job", f"{first['p50_min']:.0f} min", f"{first['job_key']}, median"),
+        ]
+    )
 
 
 def _build(view: View, build: str) -> None:

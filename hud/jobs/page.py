@@ -1,5 +1,6 @@
 """Draws the page Jobs and tests: broken or flaky, and since when?"""
 
+from collections import Counter
 from html import escape
 from typing import Any
 
@@ -34,12 +35,33 @@ def draw(view: View) -> None:
 
 
 def _overview(view: View, branch: str, quarantines: dict[str, Quarantine]) -> None:
+    streaks = view.rows("job_streaks", branch=branch, commits=_COMMITS)
+    tests = view.rows("tests_in_trouble", days=_DAYS)
+    _tiles(streaks, tests, quarantines)
     find = st.text_input("Names that have", key="find", bind="query-params", width=320)
     with shell.section("Jobs in trouble"):
-        streaks = view.rows("job_streaks", branch=branch, commits=_COMMITS)
         _jobs(view, branch, streaks, quarantines, find)
     with shell.section("Tests in trouble"):
-        _tests(view, view.rows("tests_in_trouble", days=_DAYS), quarantines, find)
+        _tests(view, tests, quarantines, find)
+
+
+def _tiles(
+    streaks: list[dict[str, Any]],
+    tests: list[dict[str, Any]],
+    quarantines: dict[str, Quarantine],
+) -> None:
+    jobs = Counter(row["state"] for row in streaks)
+    cases = Counter(row["state"] for row in tests)
+    among, days = f"among the newest {_COMMITS} commits", f"in the last {_DAYS} days, at most 200"
+    shell.tiles(
+        [
+            ("Jobs broken", str(jobs["broken"]), f"failed on the newest commits, {among}"),
+            ("Jobs flaky", str(jobs["flaky"]), f"failed and passed on one commit, {among}"),
+            ("Tests broken", str(cases["broken"]), f"never passed {days}"),
+            ("Tests flaky", str(cases["flaky"]), f"failed and passed on one commit {days}"),
+            ("In quarantine", str(len(quarantines)), "tests and jobs"),
+        ]
+    )
 
 
 def _jobs(
@@ -60,10 +82,6 @@ def _jobs(
     if frame.empty:
         shell.nothing("No job in trouble has that in its name.", "Empty the filter.")
         return
-    broken = sum(row["state"] == "broken" for row in streaks)
-    st.caption(
-        f"{broken} broken, {len(streaks) - broken} flaky among the newest {_COMMITS} commits."
-    )
     shell.table(
         frame,
         {

@@ -139,7 +139,7 @@ def _grid(view: View, branch: str, commits: int, grid: Grid, builds: dict[str, B
         shell.nothing("No group is left.", "Empty the filter, or show green groups too.")
         return
     st.html(legend_html(notes=_NOTES))
-    st.html(
+    shell.own_html(
         grid_html(
             grid,
             groups,
@@ -147,7 +147,8 @@ def _grid(view: View, branch: str, commits: int, grid: Grid, builds: dict[str, B
             now=view.now,
             builds=builds,
             chosen=chosen,
-        )
+        ),
+        key="grid",
     )
     st.caption(
         f"{len(grid.commits)} newest commits of {len(groups)} of {len(grid.groups)} groups, "

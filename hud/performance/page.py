@@ -42,7 +42,17 @@ def draw(view: View) -> None:
             "`gauntlet perf-eval run` measures one; sides of comparisons are on the page Run.",
         )
         return
-    shell.newest_note("night", max(row["last_measured"] for row in known), view, late_s=_LATE_S)
+    newest = max(row["last_measured"] for row in known)
+    if series is None:
+        recipes = {row["recipe"] for row in known}
+        shell.tiles(
+            [
+                ("Series", str(len(known)), "recipe, point and accelerator"),
+                ("Recipes", str(len(recipes)), None),
+                ("Newest night", view.ago(newest), f"{view.zone.text(newest)} {view.zone.name}"),
+            ]
+        )
+    shell.newest_note("night", newest, view, late_s=_LATE_S)
     if series is None:
         with shell.section("All series"):
             _overview(view, known, statistic)

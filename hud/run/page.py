@@ -30,6 +30,7 @@ def draw(view: View) -> None:
         ttl_s=_FINISHED_TTL_S,
     )
     _headline(page, view)
+    shell.answered()
     with shell.section("Verdicts"):
         _verdicts(page)
     with shell.section("Latency"):

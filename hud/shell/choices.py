@@ -7,14 +7,22 @@ import streamlit as st
 from gauntlet.hud.shell.words import plain
 
 
-def choose(label: str, options: Sequence[str], *, key: str, default: str) -> str:
+def choose(
+    label: str, options: Sequence[str], *, key: str, default: str, help_text: str | None = None
+) -> str:
     """Let the viewer choose one of a few words, bound to the address by ``key``.
 
     Says so where the address names a word that is not among them, and goes on with the default.
     """
     warn_unless_known(key, options, f"showing {default}")
     chosen = st.segmented_control(
-        label, options, default=default, key=key, bind="query-params", required=True
+        label,
+        options,
+        default=default,
+        key=key,
+        bind="query-params",
+        required=True,
+        help=help_text,
     )
     return str(chosen or default)
 

@@ -146,6 +146,5 @@ def _source(name: str) -> str:
 
 
 def _install_router() -> None:
-    st.components.v2.component("gauntlet_router", html="<span></span>", js=_source("router.js"))(
-        key="router", height=1
-    )
+    script = f"<script>{_source('router.js')}</script>"
+    st.html(script, unsafe_allow_javascript=True)

@@ -1,5 +1,6 @@
 """What pages are put together from: tables, charts, links, figures, states."""
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from html import escape
@@ -20,7 +21,15 @@ AltairChart: TypeAlias = (
 # Headings, or Streamlit's settings of columns, by column, in their order.
 Columns: TypeAlias = Mapping[str, str | ColumnConfig]
 
+PAUSE_S = 0.35
+_SEEN = "has seen an answer"
 _ROW_PX = 35
+_OWN_HTML = """
+export default function ({ data, parentElement }) {
+  const place = parentElement.querySelector("div");
+  if (place.shown !== data) { place.innerHTML = data; place.shown = data; }
+}
+"""
 
 
 def nothing(text: str, remedy: str) -> None:
@@ -85,7 +94,8 @@ def badge(of: Mapping[str, Look], state: str, before: str = "") -> None:
     colours = f"background:{look.colour};color:{look.ink}" if look else ""
     name = f"<b>{escape(before)}</b> " if before else ""
     text = escape(palette.signed(of, state))
-    st.html(f'{name}<span style="{colours};border-radius:4px;padding:1px 8px">{text}</span>')
+    look_css = f"{colours};border-radius:4px;padding:1px 8px"
+    st.html(f'<span data-answer>{name}<span style="{look_css}">{text}</span></span>')
 
 
 def links(to: Mapping[str, str], *, name: str = "") -> None:
@@ -95,6 +105,16 @@ def links(to: Mapping[str, str], *, name: str = "") -> None:
     )
     label = f"{escape(name)}: " if name else ""
     st.html(f'<nav class="links" aria-label="{escape(name or "see also")}">{label}{anchors}</nav>')
+
+
+def own_html(html: str, *, key: str) -> None:
+    """Draw large HTML of our own, with everything in it escaped, at the speed of a browser.
+
+    ``st.html`` goes through every node of it to clean it, which takes longer than drawing.
+    """
+    st.components.v2.component(
+        "gauntlet_html", html="<div class='stHtml'></div>", js=_OWN_HTML, isolate_styles=False
+    )(data=html, key=key)
 
 
 def facts(values: Mapping[str, object]) -> None:
@@ -119,6 +139,25 @@ def download(label: str, data: str, *, file_name: str, mime: str = "text/csv") -
 
 
 def tiles(values: Sequence[tuple[str, str, str | None]]) -> None:
-    """Draw a row of figures: label, value, and what it means in words (or None)."""
-    for column, (label, value, meaning) in zip(st.columns(len(values)), values, strict=True):
-        column.metric(label, value, help=meaning)
+    """Draw a row of figures: label, value, and what it means in words (or None).
+
+    HTML, not ``st.metric``: it is the answer to the page's question, and is there first.
+    """
+    st.html(f"<dl class='tiles' data-answer>{''.join(_tile(*each) for each in values)}</dl>")
+    answered()
+
+
+def answered() -> None:
+    """Let a new viewer's browser show what was drawn so far, before the rest keeps it busy.
+
+    A browser that opens its first page loads and compiles what tables and charts need for a second,
+    and paints nothing meanwhile. Waiting costs nothing: the browser is what everything waits for.
+    """
+    if not st.session_state.get(_SEEN):
+        st.session_state[_SEEN] = True
+        time.sleep(PAUSE_S)
+
+
+def _tile(label: str, value: str, meaning: str | None) -> str:
+    about = f" title='{escape(meaning)}'" if meaning else ""
+    return f"<div{about}><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>"

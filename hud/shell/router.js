@@ -1,5 +1,5 @@
 // Links between pages, the arrow keys in grids, for the whole document; installed once.
-export default function () {
+(() => {
   if (window.gauntletRouter) return;
   window.gauntletRouter = true;
 
@@ -41,4 +41,4 @@ export default function () {
       return;
     }
   });
-}
+})();

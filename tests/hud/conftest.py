@@ -30,6 +30,7 @@ def show(location, monkeypatch):
         shared = reader or Reader(location)
         if shared not in readers:
             readers.append(shared)
+        monkeypatch.setattr("gauntlet.hud.shell.parts.PAUSE_S", 0)  # nobody looks
         monkeypatch.setattr(sys, "argv", ["page_script.py", path])
         monkeypatch.setattr("pages_under_test.READER", shared)
         monkeypatch.setattr("pages_under_test.ACTORS", actors)

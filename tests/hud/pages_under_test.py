@@ -1,5 +1,7 @@
 """What a drawn page says, and what it asked the warehouse."""
 
+import json
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -36,8 +38,14 @@ class Shown:
             "error",
         )
         said = [str(each.value) for kind in kinds for each in getattr(self.test, kind)]
-        said += [f"{each.label} {each.value}" for each in self.test.metric]
-        said += [str(each.proto.body) for each in self.test.get("html")]
+        bodies = [str(each.proto.body) for each in self.test.get("html")]
+        bodies += [json.loads(each.proto.json) for each in self.test.get("bidi_component")]
+        said += bodies
+        said += [
+            f"{label} {value}"
+            for body in bodies
+            for label, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", body)
+        ]
         return "\n".join(said)
 
     @property

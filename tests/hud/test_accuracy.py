@@ -163,7 +163,7 @@ def test_a_filter_that_finds_nothing_says_so(show, full):
 
 def test_two_newest_evals_stand_side_by_side_with_verdict_and_answers(one):
     shown = one()
-    assert "of 4 answers 1 were right only before, 1 only now" in shown.text
+    assert "of 4 answers 1 were right only before, 1 only now" in shown.said
     assert "Lost, gained 1, 1" in shown.text
     counts, answers, evals = shown.tables
     assert counts[["right", "wrong"]].to_numpy().tolist() == [[1, 1], [1, 1]]
@@ -191,7 +191,7 @@ def test_two_newest_evals_stand_side_by_side_with_verdict_and_answers(one):
 def test_the_address_says_which_questions_are_listed(one, query, count):
     shown = one(**query)
     assert len(shown.tables[1]) == count
-    assert ("No such choice" in shown.text) == (query.get("show") == "no")
+    assert ("No show no" in shown.text) == (query.get("show") == "no")
 
 
 def test_one_question_shows_raw_answers_as_text_and_never_as_markup(one):

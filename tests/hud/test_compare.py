@@ -58,7 +58,7 @@ def test_without_sides_the_newest_two_builds_are_offered(show, stepped):
 
 def test_a_slower_build_is_worse_in_words_numbers_and_counts(show, stepped):
     shown = show("compare", Reader(stepped), baseline=BEFORE, candidate=AFTER)
-    assert "▼ worse]: " in shown.text
+    assert ">▼ worse<" in shown.text
     table = next(table for table in shown.tables if "detectable" in table)
     assert table["verdict"][0] == "▼ worse"
     assert set(table["blocks"]) == {"yes"}
