@@ -58,7 +58,7 @@ WATCH = """
 }
 """
 IDLE = "document.querySelector('[data-test-script-state=notRunning]') !== null"
-WARM_UP_S = 15
+WARM_UP_S = 10
 ANCHOR = """
 import streamlit as st
 st.html("<span class='anchor-word'>word</span>")

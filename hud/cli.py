@@ -1,7 +1,6 @@
 """``gauntlet hud``: serve the pages on this machine."""
 
 import os
-import sys
 from pathlib import Path
 
 import click
@@ -59,18 +58,25 @@ def hud(
         location = _demo()
     click.echo(f"http://127.0.0.1:{port} shows {location}", err=True)
     acting = (user_header or "", str(proxy_secret.absolute()) if proxy_secret else "", *allow)
-    command = [*_command(port, browser), "--", location, *acting]
-    os.execv(sys.executable, command)  # noqa: S606 - no shell
+    from gauntlet.hud import serve
+
+    serve.main([*_options(port, browser), "--", location, *acting])
 
 
 def _demo() -> str:
+    from concurrent.futures import ThreadPoolExecutor
+    from importlib import import_module
+
     from gauntlet.core.clock import Stopwatch, utc_now
     from gauntlet.hud.made_up.fill import demo_folder, make_demo
 
     now, watch = utc_now(), Stopwatch()
     folder = demo_folder(_DEMO_FOLDER, now)
-    click.echo("making eight days of CI and sixty nights of measurements", err=True)
-    made = make_demo(folder, now)
+    click.echo("making eight days of CI and 45 nights of measurements", err=True)
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(make_demo, folder, now)
+        import_module("gauntlet.hud.serve")  # takes seconds, and the store is busy elsewhere
+        made = making.result()
     said = f"made in {watch.seconds:.0f} s" if made else "they were there already"
     click.echo(f"{said}: {folder}", err=True)
     return str(folder)
@@ -88,7 +94,7 @@ def _is_free(port: int) -> bool:
         return True
 
 
-def _command(port: int, browser: bool) -> list[str]:
+def _options(port: int, browser: bool) -> list[str]:
     flags = {
         "server.address": "127.0.0.1",
         "server.port": str(port),
@@ -102,5 +108,4 @@ def _command(port: int, browser: bool) -> list[str]:
         "theme.dark.primaryColor": "#8fbbe8",
         "theme.headingFontSizes": '["1.75rem", "1.35rem", "1.1rem", "1rem", "0.9rem", "0.9rem"]',
     }
-    options = [f"--{name}={value}" for name, value in flags.items()]
-    return [sys.executable, "-m", "gauntlet.hud.serve", *options]
+    return [f"--{name}={value}" for name, value in flags.items()]

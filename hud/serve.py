@@ -50,7 +50,3 @@ def _warm_up(location: str) -> None:
         except GauntletError as error:
             # The page says it too, and what to do.
             _LOGGER.warning("%s cannot be drawn now: %s", page.title, error.message)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

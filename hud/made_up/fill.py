@@ -1,11 +1,9 @@
-"""Make the demo's warehouse: its history up to this hour, nights judged, candidates gated."""
+"""Make the demo's warehouse: its history up to this hour, and candidates with real gates."""
 
 import shutil
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
-from gauntlet.analyzer.history.from_store import NightRequest, read_night
-from gauntlet.analyzer.history.nightly import record
 from gauntlet.core.errors import InfrastructureError
 from gauntlet.hud.made_up.candidates import store_candidates
 from gauntlet.warehouse.folder_lock import lock_folder
@@ -13,8 +11,8 @@ from gauntlet.warehouse.store import open_store
 from gauntlet.warehouse.synth.history import SynthRequest, make_history
 
 _DAYS = 8
-_NIGHTS = 60
-_MORNING_H = 8
+_NIGHTS = 45
+_MORNING_H = 2
 _MADE = "made"
 
 
@@ -23,7 +21,7 @@ def demo_folder(root: Path, now: datetime) -> Path:
     return root / f"{now:%Y%m%dT%H}" / "warehouse"
 
 
-def make_demo(folder: Path, now: datetime, *, scale: str = "vllm", nights: int = _NIGHTS) -> bool:
+def make_demo(folder: Path, now: datetime, *, scale: str = "demo", nights: int = _NIGHTS) -> bool:
     """Fill the warehouse in ``folder``; return False where that was done before.
 
     Warehouses of other hours beside it are removed, unless a process uses them.
@@ -48,9 +46,6 @@ def make_demo(folder: Path, now: datetime, *, scale: str = "vllm", nights: int =
         newest = store.query("main_commits", limit=200)
         spaced = [newest[len(newest) * part // 4]["sha"] for part in range(3)]
         store_candidates(store, spaced, now)
-        night = NightRequest(night=now.date() - timedelta(days=1))
-        report, alerts = read_night(store, night)
-    record(report, alerts, location, now)
     done.touch()
     return True
 

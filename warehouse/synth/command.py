@@ -11,7 +11,7 @@ from gauntlet.warehouse.location import warehouse_option
 
 @click.command()
 @click.option("--days", type=click.IntRange(min=1), required=True, help="Whole days to make.")
-@click.option("--scale", default="small", show_default=True, help="vllm or small.")
+@click.option("--scale", default="small", show_default=True, help="vllm, demo or small.")
 @click.option("--seed", default=1, show_default=True, help="The same seed gives the same rows.")
 @click.option(
     "--until",

@@ -97,7 +97,7 @@ def plan_history(request: SynthRequest) -> Iterator[Step]:
 def plan_streams(request: SynthRequest) -> tuple[Iterator[Step], Iterator[Step]]:
     """Plan what CI did, and what was measured: neither needs the other."""
     shape = request.shape()
-    return _plan_ci(request, shape), _plan_nights(request, shape)
+    return _plan_ci(request, shape), _plan_measured(request, shape)
 
 
 def _step(request: SynthRequest, table: str, day: int, statement: str, name: str = "") -> Step:
@@ -118,18 +118,20 @@ def _plan_ci(request: SynthRequest, shape: Shape) -> Iterator[Step]:
         yield _step(request, "job_attempts", day, sql.insert_attempts(shape, day))
         yield _step(request, "builds", day, sql.insert_builds(shape, day))
         yield _step(request, "commits", day, sql.insert_commits(shape, day))
-        rate = 60 if day > last - _RAW_DAYS else _COARSE_STEP_S
+
+
+def _plan_measured(request: SynthRequest, shape: Shape) -> Iterator[Step]:
+    last = request.last_day
+    for day in range(last - request.days + 1, last + 1):
+        rate = 60 if day > last - request.test_days else _COARSE_STEP_S
         samples = sql.insert_queue_samples(shape, day, rate)
         yield _step(request, "queue_samples", day, samples)
         if day > last - _GPU_DAYS:
             step_s = 60 if day == last else _COARSE_STEP_S
             gpus = sql_machines.insert_gpu_samples(shape, day, step_s)
             yield _step(request, "gpu_samples", day, gpus)
-
-
-def _plan_nights(request: SynthRequest, shape: Shape) -> Iterator[Step]:
     # A night begins at 22:00: where the history breaks off today, last night was yesterday's.
-    last = request.last_day - (request.now is not None)
+    last -= request.now is not None
     for day in range(last - (request.nights or request.days) + 1, last + 1):
         yield _step(request, "metrics", day, sql_perf.insert_metrics(shape, day))
         yield _step(request, "repetitions", day, sql_perf.insert_repetitions(shape, day))
@@ -165,12 +167,12 @@ def make_history(
     known = store.known_of_source(_SOURCE)
     # A run that was killed leaves rows that the ledger lacks.
     fresh = not known and not any(store.count(table) for table in ("tests", "metrics"))
-    ci, nights = plan_streams(request)
+    ci, measured = plan_streams(request)
     if second is None:
-        _run(store, (*ci, *nights), known, tally, fresh=fresh)
+        _run(store, (*ci, *measured), known, tally, fresh=fresh)
     else:
         with ThreadPoolExecutor(1) as pool:
-            beside = pool.submit(_run, second, nights, known, tally, fresh=fresh)
+            beside = pool.submit(_run, second, measured, known, tally, fresh=fresh)
             _run(store, ci, known, tally, fresh=fresh)
             beside.result()
     _decide(store, request)

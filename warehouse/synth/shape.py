@@ -73,6 +73,11 @@ SCALES: dict[str, Scale] = {
         commits_per_day=64, other_builds_per_day=136, groups=37, jobs=266, cases_per_job=110,
         queues=58, recipes=20, eval_items=1319,
     ),
+    # The same with fewer cases a job: made while somebody waits.
+    "demo": Scale(
+        commits_per_day=64, other_builds_per_day=136, groups=37, jobs=266, cases_per_job=70,
+        queues=58, recipes=20, eval_items=1319,
+    ),
     "small": Scale(
         commits_per_day=8, other_builds_per_day=8, groups=6, jobs=24, cases_per_job=20,
         queues=6, recipes=4, eval_items=60,
