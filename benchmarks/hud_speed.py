@@ -155,7 +155,7 @@ def warm(
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     # A page that has none of what counts, so that what is seen is the new page's.
-    other = "releases?candidate=none" if path.startswith("compare") else "compare"
+    other = "durations" if path.startswith("compare") else "compare"
     for address in (f"{root}/{path}", f"{root}/{other}"):
         page.goto(address)
         page.wait_for_function(IDLE, timeout=60_000)

@@ -33,9 +33,12 @@ def addresses(store: Store) -> dict[str, str]:
     job = store.query("job_streaks")[0]["job_key"]
     queue = store.query("queues_now")[0]["queue"]
     build = next(row for row in store.query("recent_builds") if row["state"] == "failed")
-    alert = store.sql(
-        "SELECT series_id FROM repetitions WHERE recipe = 'atlas-8b-mi355x' AND kind = 'load'"
-        " ORDER BY point LIMIT 1"
+    changed = store.sql(
+        "SELECT series_id, avgIf(value, started_at > now() - INTERVAL 10 DAY) /"
+        " avgIf(value, started_at < now() - INTERVAL 30 DAY) AS ratio"
+        " FROM metrics INNER JOIN repetitions USING (repetition_id)"
+        " WHERE metric = 'tpot_ms' AND statistic = 'p50' AND side = 'single'"
+        " GROUP BY series_id ORDER BY ratio DESC LIMIT 1"
     )[0]["series_id"]
     return {
         "main": "",
@@ -43,9 +46,9 @@ def addresses(store: Store) -> dict[str, str]:
         "jobs": f"jobs?job={job}",
         "queues": f"queues?queue={queue}",
         "durations": f"durations?build={build['build_id']}",
-        "performance": f"performance?series={alert}",
+        "performance": f"performance?series={changed}",
         "compare": "compare?baseline=run:v0.42.0rc3&candidate=run:v0.42.0rc1",
-        "accuracy": "accuracy",
+        "accuracy": "accuracy?series=gsm8k-atlas-8b-h200&task=gsm8k",
         "nightly": "nightly",
         "releases": "releases?candidate=v0.42.0rc2",
         "run": "run?run=v0.42.0rc1",

@@ -7,6 +7,7 @@ CI: 64 commits a day on main, 200 builds a day, 37 groups with 266 jobs, 58 queu
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from gauntlet.core.errors import unknown_name
@@ -174,6 +175,11 @@ class Shape:
     def position(self, day: int) -> int:
         """Commit position just before the first commit of a day."""
         return (day - _COMMITS_BEGIN) * self.scale.commits_per_day
+
+    def position_at(self, at: datetime) -> int:
+        """Commit position that the branch has reached at an instant."""
+        days = at.timestamp() / 86_400 - _COMMITS_BEGIN
+        return int(days * self.scale.commits_per_day)
 
 
 # Positions must not depend on the range that is made: 2023-12-09, when positions are 0.
