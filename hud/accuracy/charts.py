@@ -60,5 +60,7 @@ def scores(points: pd.DataFrame, *, metric: str, direction: str, unit: str) -> a
         .mark_rule(strokeDash=[4, 3], color=_COLOURS[FIRST], opacity=0.6)
         .encode(x=x, tooltip=_TOOLTIP)
     )
-    layers = alt.layer(changes, bars, whole, partial, height=_CHART_PX)
+    # A layer of nothing is an image without a name to a screen reader.
+    drawn = [layer for layer in (changes, bars, whole, partial) if len(layer.data)]
+    layers = alt.layer(*drawn, height=_CHART_PX)
     return cast("alt.LayerChart", layers)

@@ -219,7 +219,7 @@ def _reruns(report: NightReport) -> None:
         where = f"{each.recipe} {each.workload} {each.point}".rstrip()
         st.text(f"{where}: {short(each.suspect)} against {short(each.parent)}")
         if each.command:
-            st.code(shlex.join(each.command), language="shell", wrap_lines=True)
+            st.code(shlex.join(each.command), language=None, wrap_lines=True)
         else:
             st.text(each.note)
     rest = len(plan) - _RERUNS_SHOWN

@@ -99,12 +99,16 @@ def _verdicts(page: RunPage) -> None:
             "margin": [f"{row['margin']:g} {_unit(row)}" for row in rows],
         }
     )
-    shown["verdict"] = [palette.signed(palette.VERDICTS, name) for name in shown["verdict"]]
-    styled = shown.style.map(
-        lambda value: palette.cell_style(palette.VERDICTS, value), subset=["verdict"]
-    )
-    left.dataframe(styled, hide_index=True, width="stretch", height=35 * len(shown) + 38)
-    right.altair_chart(charts.effects(table), width="stretch")
+    with left:
+        shell.table(
+            shown,
+            {str(name): str(name) for name in shown.columns},
+            name="verdicts, those that stop a release first",
+            rows_shown=len(shown),
+            looks={"verdict": palette.VERDICTS},
+        )
+    with right:
+        shell.chart(charts.effects(table), name="loss of each objective in margins, with interval")
 
 
 def _unit(row: dict[str, Any]) -> str:
@@ -138,12 +142,18 @@ def _measurements(page: RunPage) -> None:
     )
     for workload in page.distributions["workload"].unique():
         left, right = st.columns(2, gap="medium")
-        left.markdown(f"**{workload}**: median of every repetition, pair by pair")
-        left.altair_chart(pairs(page.metrics, workload, chosen, "p50"), width="stretch")
-        right.markdown(f"**{workload}**: requests of all valid repetitions")
-        right.altair_chart(
-            charts.distribution(page.distributions, workload, chosen), width="stretch"
-        )
+        left.markdown(f"**{shell.plain(workload)}**: median of every repetition, pair by pair")
+        with left:
+            shell.chart(
+                pairs(page.metrics, workload, chosen, "p50"),
+                name=f"median {chosen} of each repetition of {workload}, pair by pair",
+            )
+        right.markdown(f"**{shell.plain(workload)}**: requests of all valid repetitions")
+        with right:
+            shell.chart(
+                charts.distribution(page.distributions, workload, chosen),
+                name=f"distribution of {chosen} over the requests of {workload}",
+            )
 
 
 def _answers(page: RunPage) -> None:

@@ -20,6 +20,8 @@ if not hasattr(Reader, "in_diary"):
         return plain(self, query, parameters)
 
     Reader._ask = noted
+    # On a slow machine a minute passes while ten browsers start.
+    Reader.__init__.__kwdefaults__["ttl_s"] = 3600.0
     Reader.in_diary = True
 
 app.main(*sys.argv[1:])
