@@ -4,11 +4,12 @@
     python benchmarks/hud_speed.py viewers --warehouse FOLDER [--viewers 10]
     python benchmarks/hud_speed.py memory --warehouse FOLDER [--refreshes 1000]
 
-``pages`` opens every page in a real Chromium, in this order, each round with a HUD of its own:
+``pages`` opens every page in a real Chromium, each round with a HUD that has just been started:
 
-- *at once*: a browser without cache opens the address the moment the HUD answers;
-- *cold*: another browser without cache, after the HUD has warmed itself up; nobody looked before;
-- *link*: the same page by a link from another one, in that browser;
+- *at once*: the page Main in a browser without cache, the moment the HUD answers;
+- *cold*: each page in a browser without cache, after the HUD has warmed itself up; nobody looked
+  at that page before;
+- *link*: the same page by a link from another one, in another browser that knows both;
 - *loaded*: the address loaded anew in that browser.
 
 Each is given until the first answer (figure, state, row, chart or cell) is visible, and until all
@@ -148,9 +149,7 @@ def cold(browser: "Browser", root: str, path: str) -> tuple[float, float]:
     return took
 
 
-def warm(
-    browser: "Browser", root: str, path: str
-) -> tuple[tuple[float, float], tuple[float, float]]:
+def warm(browser: "Browser", root: str, path: str) -> tuple[float, ...]:
     """The page by a link from another page, and loaded anew; both in one browser."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
@@ -175,7 +174,7 @@ def warm(
     page.goto(f"{root}/{path}", wait_until="commit")
     loaded = until_drawn(page)
     context.close()
-    return by_link, loaded
+    return (*by_link, *loaded)
 
 
 def bench_pages(warehouse: str, rounds: int, only: str | None) -> None:
@@ -183,28 +182,27 @@ def bench_pages(warehouse: str, rounds: int, only: str | None) -> None:
     found = {
         name: path for name, path in addresses(warehouse).items() if only in (None, path, name)
     }
-    took: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("(anchor)", *found)}
+    took: dict[str, list[tuple[float, ...]]] = {}
+    root = f"http://127.0.0.1:{port}"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for _ in range(rounds):
             with anchor(port):
-                took["(anchor)"].append(cold(browser, f"http://127.0.0.1:{port}", "") * 4)
-            for name, path in found.items():
-                root = f"http://127.0.0.1:{port}"
-                with hud(warehouse, port):
-                    at_once = cold(browser, root, path)
-                with hud(warehouse, port):
-                    time.sleep(WARM_UP_S)
-                    later = cold(browser, root, path)
-                    by_link, loaded = warm(browser, root, path)
-                took[name].append((*at_once, *later, *by_link, *loaded))
-                print(f"  {name:20} {took[name][-1]}", file=sys.stderr, flush=True)
+                took.setdefault("(anchor)", []).append(cold(browser, root, "") * 3)
+            with hud(warehouse, port):
+                took.setdefault("Main, at once", []).append(cold(browser, root, ""))
+            with hud(warehouse, port):
+                time.sleep(WARM_UP_S)
+                for name, path in found.items():
+                    first = cold(browser, root, path)
+                    took.setdefault(name, []).append((*first, *warm(browser, root, path)))
+                    print(f"  {name:20} {took[name][-1]}", file=sys.stderr, flush=True)
         browser.close()
-    heads = ("at once", "cold", "link", "loaded")
+    heads = ("cold", "link", "loaded")
     print(f"{'seconds: first, all':20}" + "".join(f"{head:>16}" for head in heads))
     for name, rows in took.items():
         middle = [statistics.median(column) for column in zip(*rows, strict=True)]
-        pairs = [f"{middle[i]:.2f}, {middle[i + 1]:.2f}" for i in range(0, 8, 2)]
+        pairs = [f"{middle[i]:.2f}, {middle[i + 1]:.2f}" for i in range(0, len(middle), 2)]
         print(f"{name:20}" + "".join(f"{pair:>16}" for pair in pairs))
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from queue import LifoQueue
 from typing import Any, Generic, TypeVar, cast
 from zlib import crc32
@@ -157,10 +156,16 @@ class Reader(Scoped):
             mutex.release()  # the process is ending
 
 
-@cache
+_READERS: dict[str, Reader] = {}
+_READERS_LOCK = threading.Lock()
+
+
 def shared_reader(location: str) -> Reader:
-    """The one reader of this process for a warehouse."""
-    return Reader(location)
+    """The one reader of this process for a warehouse, however many ask for it at once."""
+    with _READERS_LOCK:
+        if location not in _READERS:
+            _READERS[location] = Reader(location)
+        return _READERS[location]
 
 
 class _Pool:

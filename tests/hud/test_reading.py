@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError
-from gauntlet.hud.reading import Reader
+from gauntlet.hud.reading import Reader, shared_reader
 
 
 class SlowStore:
@@ -184,6 +184,16 @@ def test_answers_read_together_do_not_expire_together(make):
     assert len(lifetimes) > 40
     assert min(lifetimes) >= 45
     assert max(lifetimes) <= 75
+
+
+def test_many_who_ask_for_the_reader_at_once_get_the_same(monkeypatch):
+    def slow(self, _location):
+        time.sleep(0.05)
+
+    monkeypatch.setattr(Reader, "__init__", slow)
+    with ThreadPoolExecutor(10) as viewers:
+        found = list(viewers.map(lambda _: shared_reader("only here"), range(10)))
+    assert len({id(reader) for reader in found}) == 1
 
 
 def test_forgetting_asks_anew(make, counts):
