@@ -28,7 +28,7 @@ def headline_html(state: str, label: str, lines: Sequence[str]) -> str:
     """A state as a badge with ``label``, and lines that are HTML already."""
     badge = f'<span class="s {CLASSES[state]}"> {escape(label)}</span>'
     return (
-        f'<style>{state_style("gj")}{_STYLE}</style><div class="gj">'
+        f'<style>{state_style("gj")}{_STYLE}</style><div class="gj" data-answer>'
         f"{'<br>'.join([badge, *lines])}</div>"
     )
 

@@ -47,6 +47,7 @@ def draw_job(view: View, branch: str, job: str, quarantines: dict[str, Quarantin
     st.subheader("Job", anchor=False)
     st.code(job, language=None)
     st.html(headline_html(state, label, lines))
+    shell.answered()
     subject_forms(view, f"job/{job}", held=f"job/{job}" in quarantines)
     if streak and streak["failures_in_a_row"] and suspects:
         with shell.section("Suspects"):

@@ -34,6 +34,7 @@ def draw_test(view: View, branch: str, nodeid: str, quarantines: dict[str, Quara
     st.subheader("Test", anchor=False)
     st.code(nodeid, language=None, wrap_lines=True)
     st.html(headline_html(state, label, lines))
+    shell.answered()
     subject_forms(view, f"test/{nodeid}", held=f"test/{nodeid}" in quarantines)
     with shell.section("History by queue"):
         _strips(view, outcomes, commits)
