@@ -6,6 +6,7 @@ Streamlit imports an application when its first viewer comes, who would wait for
 import logging
 import sys
 import threading
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from pathlib import Path
 import altair as alt  # noqa: F401
 import pandas as pd  # noqa: F401
 import scipy.stats  # noqa: F401
+from streamlit import runtime
 from streamlit.web import cli
 
 from gauntlet.core.clock import utc_now
-from gauntlet.core.errors import GauntletError
+from gauntlet.core.errors import ExternalServiceError, GauntletError, InfrastructureError
 from gauntlet.hud import app
 from gauntlet.hud.pages import PAGES
 from gauntlet.hud.reading import shared_reader
@@ -24,6 +26,7 @@ from gauntlet.hud.shell.times import Zone
 from gauntlet.hud.shell.view import View
 
 _LOGGER = logging.getLogger(__name__)
+_LOOKS_EVERY_S = 0.05
 _NO_SESSION = "streamlit.runtime.scriptrunner_utils.script_run_context"
 
 
@@ -43,10 +46,14 @@ def _warm_up(location: str) -> None:
     Outside of a session Streamlit's commands draw nothing, and say so in its log each time.
     """
     logging.getLogger(_NO_SESSION).addFilter(lambda record: "missing" not in record.getMessage())
+    while not runtime.exists():
+        time.sleep(_LOOKS_EVERY_S)  # before it serves, Streamlit takes this for a mistake
     reader = shared_reader(location)
     for page in PAGES:
         try:
             page.draw(View(reader, Zone(), utc_now()))
         except GauntletError as error:
-            # The page says it too, and what to do.
+            # Every page says it too, and what to do.
             _LOGGER.warning("%s cannot be drawn now: %s", page.title, error.message)
+            if isinstance(error, InfrastructureError | ExternalServiceError):
+                return
