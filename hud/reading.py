@@ -1,8 +1,9 @@
 """What all pages read through: named queries, each asked once for all viewers.
 
 An answer is kept for a while. Once it is older than that, viewers still get it, together with its
-age, while one background thread asks anew; so nobody waits for a page that was opened before, and
-ten viewers ask one question once. Where the warehouse is away, the last answer stays.
+age, while one background thread asks anew; so nobody waits for a page that was opened lately, and
+ten viewers ask one question once. For an answer that is much too old, from last night, a viewer
+waits. Where the warehouse is away, the last answer stays.
 """
 
 import json
@@ -10,7 +11,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from queue import LifoQueue
@@ -20,7 +21,7 @@ from zlib import crc32
 import cachetools
 import pandas as pd
 from dogpile.cache import CacheRegion, make_region
-from dogpile.cache.api import CacheMutex
+from dogpile.cache.api import NO_VALUE, CacheMutex
 
 from gauntlet.core.errors import ExternalServiceError, GauntletError, InfrastructureError
 from gauntlet.core.scoped import Scoped
@@ -31,6 +32,7 @@ _LOGGER = logging.getLogger(__name__)
 _CACHE_BYTES = 256 * 1024 * 1024
 _CONNECTIONS = 3  # more queries at once than cores would only make each of them slower
 _TTL_S = 60.0
+_TOO_OLD_S = 300.0
 _SPREAD = 0.25
 _QUERY_LIMIT_S = 30
 
@@ -46,19 +48,28 @@ class Answer(Generic[ValueT]):
 
 
 class Reader(Scoped):
-    """Cached questions to one warehouse; one for the whole process, used by all threads."""
+    """Cached questions to one warehouse; one for the whole process, used by all threads.
+
+    ``ttl_s`` is how long an answer is fresh, ``too_old_s`` beyond which age a viewer waits for a
+    new one. ``away`` says that the warehouse did not answer when it was last asked.
+    """
 
     def __init__(
         self,
         location: str,
         *,
         ttl_s: float = _TTL_S,
+        too_old_s: float = _TOO_OLD_S,
         cache_bytes: int = _CACHE_BYTES,
         opener: Callable[[str], Store] = open_store,
     ) -> None:
         self.location = location
         self.asked: Counter[str] = Counter()
+        self.away = False
         self._ttl_s = ttl_s
+        self._too_old_s = too_old_s
+        self._forgotten_at = datetime.min.replace(tzinfo=UTC)
+        self._refreshing: dict[str, Future[None]] = {}
         self._pool = _Pool(location, opener)
         self._refresher = ThreadPoolExecutor(max_workers=2, thread_name_prefix="refresh")
         self._region = make_region(async_creation_runner=self._refresh).configure(
@@ -111,8 +122,8 @@ class Reader(Scoped):
         return self._get(f"value {name} {key!r}", load, ttl_s)
 
     def forget(self) -> None:
-        """Drop all answers, so that the next look at each asks anew."""
-        self._region.invalidate()  # type: ignore[no-untyped-call]
+        """Have the next look at each answer wait for a new one; the old ones stay in reserve."""
+        self._forgotten_at = datetime.now(UTC)
 
     def _ask(self, query: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
         self.asked[query] += 1
@@ -122,12 +133,29 @@ class Reader(Scoped):
         return self._pool.use(lambda store: store.sql(named.sql, values, limit))
 
     def _get(self, key: str, creator: Callable[[], ValueT], ttl_s: float | None) -> Answer[ValueT]:
+        ttl_s = self._spread(key, self._ttl_s if ttl_s is None else ttl_s)
+        forgotten_s = (datetime.now(UTC) - self._forgotten_at).total_seconds()
         made = self._region.get_or_create(
-            key,
-            lambda: Answer(creator(), datetime.now(UTC)),
-            expiration_time=self._spread(key, self._ttl_s if ttl_s is None else ttl_s),
+            key, lambda: self._answer(creator), expiration_time=min(ttl_s, forgotten_s)
         )
-        return cast("Answer[ValueT]", made)
+        answer = cast("Answer[ValueT]", made)
+        age_s = (datetime.now(UTC) - answer.read_at).total_seconds()
+        running = self._refreshing.get(key)
+        too_old = age_s > max(ttl_s, self._too_old_s) or answer.read_at < self._forgotten_at
+        if running is not None and too_old:
+            wait([running], timeout=_QUERY_LIMIT_S)
+            newest = self._region.get(key, ignore_expiration=True)
+            return answer if newest is NO_VALUE else cast("Answer[ValueT]", newest)
+        return answer
+
+    def _answer(self, creator: Callable[[], ValueT]) -> Answer[ValueT]:
+        try:
+            value = creator()
+        except (InfrastructureError, ExternalServiceError):
+            self.away = True
+            raise
+        self.away = False
+        return Answer(value, datetime.now(UTC))
 
     @staticmethod
     def _spread(key: str, ttl_s: float) -> float:
@@ -146,14 +174,20 @@ class Reader(Scoped):
                 # The page goes on showing the earlier answer, and its age.
                 _LOGGER.warning("cannot refresh %s: %s", key, error.message)
             except Exception:
+                # Nobody waits for this thread: a mistake of ours would be lost.
                 _LOGGER.exception("cannot refresh %s", key)
             finally:
+                self._refreshing.pop(key, None)
                 mutex.release()
 
+        running: Future[None] = Future()
+        self._refreshing[key] = running
         try:
-            self._refresher.submit(work)
+            self._refresher.submit(work).add_done_callback(lambda _: running.set_result(None))
         except RuntimeError:
-            mutex.release()  # the process is ending
+            # The process is ending.
+            self._refreshing.pop(key, None)
+            mutex.release()
 
 
 _READERS: dict[str, Reader] = {}

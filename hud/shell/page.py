@@ -20,8 +20,6 @@ from gauntlet.hud.shell.times import Zone
 from gauntlet.hud.shell.view import View
 from gauntlet.hud.shell.words import plain
 
-_STALE_S = 300
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
@@ -114,10 +112,9 @@ def errors_said() -> Iterator[None]:
 def _age(note: DeltaGenerator, view: View) -> None:
     if view.oldest is None:
         return
-    stale = (utc_now() - view.oldest).total_seconds() > _STALE_S
     read = f"read {view.ago(view.oldest)}, times in {view.zone.name}"
     with note.container(horizontal=True, vertical_alignment="center", width="content"):
-        if stale:
+        if view.reader.away:
             st.caption(f":orange-badge[:material/schedule: {read}: the warehouse is away]")
         else:
             st.caption(read, width="content")

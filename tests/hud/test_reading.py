@@ -196,6 +196,33 @@ def test_many_who_ask_for_the_reader_at_once_get_the_same(monkeypatch):
     assert len({id(reader) for reader in found}) == 1
 
 
+def test_for_an_answer_that_is_much_too_old_a_viewer_waits(make, counts):
+    reader = make(ttl_s=0, too_old_s=0)
+    first = reader.rows("runs")
+    counts.takes_s = 0.2
+    assert reader.rows("runs").value != first.value
+
+
+def test_a_much_too_old_answer_is_still_given_where_there_is_no_other(make, counts):
+    reader = make(ttl_s=0, too_old_s=0)
+    first = reader.rows("runs")
+    assert not reader.away
+    counts.broken = True
+    assert reader.rows("runs") == first
+    assert reader.away
+    counts.broken = False
+    assert reader.rows("runs").value != first.value
+    assert not reader.away
+
+
+def test_forgetting_while_the_warehouse_is_away_loses_nothing(make, counts):
+    reader = make()
+    first = reader.rows("runs")
+    counts.broken = True
+    reader.forget()
+    assert reader.rows("runs") == first
+
+
 def test_forgetting_asks_anew(make, counts):
     reader = make()
     reader.rows("runs")
