@@ -71,26 +71,28 @@ def wait_until(condition, within_s=15.0):
 @pytest.mark.parametrize(
     ("settings", "changes", "said"),
     [
-        ({"faults": {"slow_start_s": 60}}, {}, "not healthy in 1 s: GET /health answers 503"),
-        ({"faults": {"never_healthy": True}}, {}, "not healthy in 1 s: GET /health answers 503"),
-        (
-            {"faults": {"http_503_every": 1}},
-            {},
-            "not healthy in 1 s: POST /v1/completions answers 503",
-        ),
+        ({"faults": {"slow_start_s": 60}}, {}, "GET /health answers 503"),
+        ({"faults": {"never_healthy": True}}, {}, "GET /health answers 503"),
+        ({"faults": {"http_503_every": 1}}, {}, "POST /v1/completions answers 503"),
         (
             {"timing": {"decode_step_ms": 60_000}},
             {"request_timeout_s": 0.2},
-            "not healthy in 1 s: no answer to a request in 0.2 s",
+            "no answer to a request in 0.2 s",
         ),
     ],
     ids=["slow-start", "never-healthy", "healthy-but-busy", "healthy-but-hangs"],
 )
 def test_a_start_has_a_deadline(tmp_path, mark, settings, changes, said):
-    engine = simulated(tmp_path, ready_timeout_s=1.0, mark=mark, changes=changes, **settings)
-    with pytest.raises(EngineError) as caught:
-        engine.start()
-    assert said in caught.value.message
+    # A busy machine may need a short deadline for starting Python alone.
+    for deadline_s in (1.0, 5.0, 25.0):
+        engine = simulated(
+            tmp_path, ready_timeout_s=deadline_s, mark=mark, changes=changes, **settings
+        )
+        with pytest.raises(EngineError) as caught:
+            engine.start()
+        if (expected := f"not healthy in {deadline_s:g} s: {said}") in caught.value.message:
+            break
+    assert expected in caught.value.message
     assert "engine.yaml" in caught.value.hint
     assert not (left := wait_gone(mark, 5)), describe(left)
 
@@ -275,22 +277,24 @@ def test_a_group_of_which_one_does_not_start_leaves_nothing(tmp_path, mark):
 def test_no_orphan_is_left_however_its_owner_is_killed(tmp_path):
     rng = random.Random(5)
     write_config(tmp_path)
-    ready = 0
+    ready = tmp_path / "ready"
     for number in range(KILLS):
         mark = uuid.uuid4().hex
-        (tmp_path / "ready").unlink(missing_ok=True)
+        ready.unlink(missing_ok=True)
         owner = subprocess.Popen(
             [sys.executable, str(OWNER), str(tmp_path)],
             env={**os.environ, MARK: mark},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(rng.uniform(0.1, 1.2))
-        ready += (tmp_path / "ready").exists()
+        # One kill at least hits a whole engine, however slow the machine starts it.
+        if number == 0:
+            wait_until(ready.exists, within_s=60)
+        else:
+            time.sleep(rng.uniform(0.1, 1.2))
         owner.kill()
         owner.wait()
         assert not (left := wait_gone(mark, 10)), (number, describe(left))
-    assert ready > 0, "every kill came before the engine was ready"
 
 
 def test_what_a_load_did_to_an_engine_is_counted_to_the_token(tmp_path):
