@@ -1,0 +1,1 @@
+"""Which commit broke it? Probes chosen by what each may teach; nothing is said before proof."""

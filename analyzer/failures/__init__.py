@@ -1,0 +1,1 @@
+"""What kind of failure was it? Evidence in order, rules as data, one class."""
