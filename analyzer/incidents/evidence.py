@@ -1,0 +1,89 @@
+"""How sure it is that a streak is no chance, and what would make it surer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gauntlet.analyzer.culprits.model import Commit
+from gauntlet.analyzer.incidents.grouping import Group
+from gauntlet.analyzer.incidents.incident import Kind, NextStep
+from gauntlet.analyzer.incidents.streaks import Streak
+
+# A failure that chance would bring in one of a hundred columns is not yet worth a search.
+_CHANCE = 0.01
+# Two of each, whatever the numbers say: one failure and one pass are a coin, thrown twice.
+_LEAST_FAILURES = 2
+_LEAST_PASSES = 2
+# The past of a column may have missed flakes: their rate is doubled, which costs a run at most.
+_OVERESTIMATE = 2.0
+_HIGHEST_RATE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Failed runs of a streak, passes before it, and how likely chance alone is to bring it."""
+
+    failures: int
+    passes: int
+    chance: float
+
+    @property
+    def enough(self) -> bool:
+        """Whether it may be acted on."""
+        return (
+            self.failures >= _LEAST_FAILURES
+            and self.passes >= _LEAST_PASSES
+            and self.chance <= _CHANCE
+        )
+
+    def __str__(self) -> str:
+        failures = count(self.failures, "failure")
+        return f"{failures} in a row after {count(self.passes, 'pass', 'passes')}"
+
+
+def evidence_of(group: Group) -> Evidence:
+    """The strongest of its streaks speaks for a group."""
+    found = [_of_streak(streak) for streak in group.streaks]
+    return min(found, key=lambda each: (not each.enough, each.chance))
+
+
+def _of_streak(streak: Streak) -> Evidence:
+    failures = len(streak.failures)
+    if streak.absent_until is not None:
+        # What never passed has no rate of flakes: its own failures are all that speaks.
+        chance = _CHANCE if failures >= _LEAST_FAILURES else 1.0
+        return Evidence(failures, _LEAST_PASSES, chance)
+    failed, passed = streak.flakes, streak.passes_before
+    rate = min(_HIGHEST_RATE, _OVERESTIMATE * (failed + 0.3) / (failed + passed + 0.8))
+    turned = sum(len(cell.good) for cell in streak.turned_bad)
+    return Evidence(failures, passed + turned, rate**failures)
+
+
+def next_step(
+    kind: Kind,
+    evidence: Evidence,
+    suspects: Sequence[Commit],
+    first_bad: str,
+    last_good: str | None,
+) -> NextStep:
+    """Say what brings an incident forward. Nobody is accused before a run has told."""
+    if kind == "environment":
+        reason = "the same commit passed before: no commit is to blame, compare what it ran with"
+        return NextStep(step="compare", reason=reason, at=(first_bad,))
+    if not evidence.enough:
+        reason = f"{evidence} may be chance: run the last good and the first bad commit again"
+        at = tuple(sha for sha in (last_good, first_bad) if sha)
+        return NextStep(step="restart", reason=reason, at=at)
+    if not suspects:
+        reason = "no pass of it is known: look further back"
+        return NextStep(step="look-back", reason=reason, at=(first_bad,))
+    if len(suspects) == 1:
+        reason = "one commit is left: prove that it fails and that its parent passes"
+        return NextStep(step="verify", reason=reason, at=(suspects[0].sha,))
+    middle = suspects[(len(suspects) - 1) // 2]
+    reason = f"{len(suspects)} commits are suspects: a run at {middle.sha[:10]} separates them"
+    return NextStep(step="bisect", reason=reason, at=(middle.sha,))
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """``1 pass``, ``2 passes``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,86 @@
+"""A streak: the unbroken run of failures at the end of a column, and where it began."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from gauntlet.analyzer.incidents.columns import Cell, Column
+from gauntlet.analyzer.incidents.history import Run
+
+
+@dataclass(frozen=True)
+class Streak:
+    """Failures since the last pass of one track in one job. Positions are of the mainline.
+
+    ``last_good`` is None where it never passed in this history. ``turned_bad`` are commits that
+    passed first and failed later without a change of their own.
+    """
+
+    column: Column
+    bad: tuple[Cell, ...]
+    last_good: int | None
+    turned_bad: tuple[Cell, ...]
+    flakes: int
+    """Runs before the streak that failed though their commit, or those on either side, passed."""
+    passes_before: int
+
+    @property
+    def first_bad(self) -> int:
+        """Position of the first commit of the streak."""
+        return self.bad[0].position
+
+    @cached_property
+    def failures(self) -> tuple[Run, ...]:
+        """Failed runs of the streak, oldest commit first."""
+        return tuple(run for cell in self.bad for run in cell.bad)
+
+    @property
+    def never_passed(self) -> bool:
+        """Whether this history holds no pass at all."""
+        return self.last_good is None and not self.turned_bad
+
+    @cached_property
+    def absent_until(self) -> int | None:
+        """Position of the newest commit before the streak at which what fails did not exist.
+
+        None where it was there before, or nobody can tell. What fails from its first run on was
+        broken by the commit that added it.
+        """
+        if not self.never_passed:
+            return None
+        before = [cell for cell in self.column.cells if cell.position < self.first_bad]
+        absent = [cell.position for cell in before if cell.absent]
+        return absent[-1] if absent else None
+
+
+def find_streak(column: Column) -> Streak | None:
+    """Walk back from the newest commit that says anything; None where that one is good.
+
+    A commit that failed and then passed when it was run again is good: it ends the streak, and
+    counts as a flake. One that passed and failed later belongs to the streak: nothing that was
+    committed explains it.
+    """
+    told = [cell for cell in column.cells if cell.says != "nothing"]
+    bad: list[Cell] = []
+    while told and (told[-1].says == "bad" or told[-1].turned_bad):
+        bad.append(told.pop())
+    if not bad:
+        return None
+    bad.reverse()
+    return Streak(
+        column=column,
+        bad=tuple(bad),
+        last_good=told[-1].position if told else None,
+        turned_bad=tuple(cell for cell in bad if cell.says == "mixed"),
+        flakes=sum(len(cell.bad) for cell in _alone(told)),
+        passes_before=sum(len(cell.good) for cell in told),
+    )
+
+
+def _alone(told: Sequence[Cell]) -> Iterable[Cell]:
+    """Cells of failures that no break explains: longer runs of them are breaks, since repaired."""
+    for says, cells in groupby(told, key=lambda cell: cell.says):
+        found = list(cells)
+        if says == "mixed" or (says == "bad" and len(found) == 1):
+            yield from found
