@@ -8,6 +8,7 @@ from gauntlet.warehouse.rows.base import Row
 from gauntlet.warehouse.rows.ci import (
     BuildRow,
     CommitRow,
+    EnvironmentRow,
     GpuSampleRow,
     JobAttemptRow,
     JobFailureRow,
@@ -45,6 +46,7 @@ ROW_MODELS: dict[str, type[Row]] = {
         QueueSampleRow,
         GpuSampleRow,
         SpanRow,
+        EnvironmentRow,
         JobLogRow,
         JobFailureRow,
         JobAttemptRow,

@@ -20,24 +20,28 @@ _HIGHEST_RATE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Failed runs of a streak, passes before it, and how likely chance alone is to bring it."""
+    """Failed runs of a streak, passes before it, and how likely chance alone is to bring it.
+
+    What is ``new`` never passed, so that its failures alone speak.
+    """
 
     failures: int
     passes: int
     chance: float
+    new: bool = False
 
     @property
     def enough(self) -> bool:
         """Whether it may be acted on."""
-        return (
-            self.failures >= _LEAST_FAILURES
-            and self.passes >= _LEAST_PASSES
-            and self.chance <= _CHANCE
-        )
+        proved = self.new or (self.passes >= _LEAST_PASSES and self.chance <= _CHANCE)
+        return self.failures >= _LEAST_FAILURES and proved
 
     def __str__(self) -> str:
         failures = count(self.failures, "failure")
-        return f"{failures} in a row after {count(self.passes, 'pass', 'passes')}"
+        before = (
+            "from the first run on" if self.new else f"after {count(self.passes, 'pass', 'passes')}"
+        )
+        return f"{failures} in a row {before}"
 
 
 def evidence_of(group: Group) -> Evidence:
@@ -49,9 +53,7 @@ def evidence_of(group: Group) -> Evidence:
 def _of_streak(streak: Streak) -> Evidence:
     failures = len(streak.failures)
     if streak.absent_until is not None:
-        # What never passed has no rate of flakes: its own failures are all that speaks.
-        chance = _CHANCE if failures >= _LEAST_FAILURES else 1.0
-        return Evidence(failures, _LEAST_PASSES, chance)
+        return Evidence(failures, 0, 1.0, new=True)
     failed, passed = streak.flakes, streak.passes_before
     rate = min(_HIGHEST_RATE, _OVERESTIMATE * (failed + 0.3) / (failed + passed + 0.8))
     turned = sum(len(cell.good) for cell in streak.turned_bad)

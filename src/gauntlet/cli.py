@@ -17,6 +17,7 @@ COMMANDS = {
     "warehouse": ("gauntlet.warehouse.cli", "warehouse", "Look into the store of results."),
     "ingest": ("gauntlet.warehouse.ingest.cli", "ingest", "Bring in results, builds and logs."),
     "analyze": ("gauntlet.analyzer.cli", "analyze", "Compare builds; verdicts with reasons."),
+    "incidents": ("gauntlet.analyzer.incidents_command", "incidents", "What is broken, since when, what to do."),
     "release": ("gauntlet.release.cli", "release", "Evaluate release gates."),
     "hud": ("gauntlet.hud.cli", "hud", "Open the pages in a browser."),
 }

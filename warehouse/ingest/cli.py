@@ -9,6 +9,11 @@ COMMANDS = {
     "junit": (f"{_HERE}.tests_command", "junit", "Test results from JUnit XML."),
     "pytest-json": (f"{_HERE}.tests_command", "pytest_json", "Test results from pytest's JSON."),
     "log": (f"{_HERE}.log_command", "log", "A job's log: size, sections, end, error lines."),
+    "environment": (
+        f"{_HERE}.environment_command",
+        "environment",
+        "What a job ran with: packages, images, drivers.",
+    ),
     "bench": (f"{_HERE}.bench_command", "bench", "Results of load generators."),
     "lm-eval": (f"{_HERE}.evals_command", "lm_eval", "Scores and samples of lm-eval."),
     "bfcl": (f"{_HERE}.evals_command", "bfcl", "Scores and samples of bfcl-eval."),

@@ -144,6 +144,24 @@ class JobLogRow(Row):
     version: int = Field(ge=0)
 
 
+class EnvironmentRow(Row):
+    """One thing that one attempt ran with, and its version.
+
+    ``released_at`` says when that version came out, where the source knows.
+    """
+
+    table: ClassVar[str] = "environments"
+    identity = ("job_id", "kind", "name", "at")
+    day = "at"
+
+    job_id: UUID
+    kind: Literal["package", "image", "driver", "variable"]
+    name: str
+    version: str
+    released_at: UtcTime | None = None
+    at: UtcTime
+
+
 class TestDetailRow(Row):
     """What one test said that did not simply pass; sits beside its row in ``test_results``."""
 

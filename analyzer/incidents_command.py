@@ -1,0 +1,126 @@
+"""``gauntlet incidents``."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gauntlet.analyzer.options import branch_option, json_option
+from gauntlet.warehouse.location import warehouse_option
+
+if TYPE_CHECKING:
+    from gauntlet.analyzer.incidents.update import Picture
+
+_commits_option = click.option(
+    "--commits",
+    type=click.IntRange(2, 5000),
+    default=200,
+    show_default=True,
+    help="How many of the branch's newest commits count.",
+)
+
+
+@click.group(invoke_without_command=True)
+@branch_option
+@_commits_option
+@json_option
+@warehouse_option
+@click.pass_context
+def incidents(
+    context: click.Context, *, branch: str, commits: int, as_json: bool, location: str
+) -> None:
+    """Show what is broken on a branch, since when, and what to do next.
+
+    Without a command: the open incidents, found anew from what ran; nothing is recorded.
+    """
+    import json
+
+    from gauntlet.analyzer.incidents.layout import picture_lines
+
+    if context.invoked_subcommand is not None:
+        return
+    found = _look(branch, commits, location)
+    shown = json.dumps(found.plain(), indent=2) if as_json else "\n".join(picture_lines(found))
+    click.echo(shown)
+
+
+@incidents.command()
+@branch_option
+@_commits_option
+@click.option("--dry-run", is_flag=True, help="Say what would be recorded.")
+@json_option
+@warehouse_option
+def update(*, branch: str, commits: int, dry_run: bool, as_json: bool, location: str) -> None:
+    """Record what is new, what changed and what has ended; what is known adds nothing."""
+    import json
+
+    from gauntlet.analyzer.incidents.update import decisions, record
+
+    found = _look(branch, commits, location)
+    rows = decisions(found)
+    if not dry_run:
+        record(found, location)
+    if as_json:
+        told = [{"id": r.subject, "outcome": r.outcome, "reason": r.reason} for r in rows]
+        click.echo(json.dumps({"recorded": not dry_run, "decisions": told}, indent=2))
+        return
+    for row in rows:
+        click.echo(f"{row.subject}  {row.outcome}  {row.reason}")
+    verb = "would be recorded" if dry_run else "recorded"
+    click.echo(f"{len(rows)} {verb}, {len(found.incidents)} open", err=True)
+
+
+@incidents.command()
+@click.argument("incident_id")
+@branch_option
+@_commits_option
+@json_option
+@warehouse_option
+def show(*, incident_id: str, branch: str, commits: int, as_json: bool, location: str) -> None:
+    """Show one open incident whole: suspects, evidence, what changed. ID may be cut short."""
+    import json
+
+    from gauntlet.analyzer.incidents.layout import incident_lines
+    from gauntlet.core.errors import unknown_name
+
+    found = _look(branch, commits, location)
+    every = [*found.incidents, *found.ignored]
+    matches = [each for each in every if each.incident_id.startswith(incident_id)]
+    if len(matches) != 1:
+        names = [each.incident_id for each in every]
+        raise unknown_name("open incident", incident_id, names)
+    shown = {"id": matches[0].incident_id, **matches[0].plain()}
+    click.echo(json.dumps(shown, indent=2) if as_json else "\n".join(incident_lines(matches[0])))
+
+
+@incidents.command()
+@click.argument("incident_id")
+@click.option("--reason", required=True, help="Why nobody need act on it.")
+@click.option("--actor", envvar="USER", default="unknown", help="Who says so.  [default: $USER]")
+@click.option("--reopen", is_flag=True, help="Take it back: it counts again.")
+@click.option("--dry-run", is_flag=True, help="Check, but record nothing.")
+@warehouse_option
+def ignore(
+    *, incident_id: str, reason: str, actor: str, reopen: bool, dry_run: bool, location: str
+) -> None:
+    """Keep a recorded incident out of reports until it is over."""
+    from gauntlet.analyzer.incidents.load import load_recorded
+    from gauntlet.analyzer.incidents.update import Word, say, write_word
+    from gauntlet.core.clock import utc_now
+    from gauntlet.warehouse.store import open_store
+
+    with open_store(location) as store:
+        known = load_recorded(store)
+    word: Word = "open" if reopen else "ignored"
+    row = say(known, incident_id, word, reason=reason, actor=actor, at=utc_now())
+    if not dry_run:
+        write_word(row, location)
+    click.echo(f"{row.subject}  {row.outcome}  {row.reason}")
+
+
+def _look(branch: str, commits: int, location: str) -> "Picture":
+    from gauntlet.analyzer.incidents.update import IncidentRequest, picture
+    from gauntlet.core.clock import utc_now
+    from gauntlet.warehouse.store import open_store
+
+    with open_store(location) as store:
+        return picture(store, IncidentRequest(branch=branch, commits=commits, now=utc_now()))
