@@ -1,0 +1,1 @@
+"""What a program may do by itself: modes, guard rails, a switch that fails closed, a record."""

@@ -1,0 +1,102 @@
+"""The policy of what may be done without a person, as a file; its defaults do nothing."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from gauntlet.core.yaml_file import StrictModel, load_model
+
+Mode = Literal["shadow", "notify", "act"]
+"""Write down what would be done; tell people as well; do it."""
+
+
+class Limits(StrictModel):
+    """How far one kind of action may go, and how often."""
+
+    mode: Mode = "shadow"
+    per_day: int = Field(default=3, ge=0)
+    """Actions in 24 hours; 0 is never."""
+    cool_down_minutes: int = Field(default=60, ge=0)
+    """Least time between two actions."""
+
+
+class RevertLimits(Limits):
+    """Limits of reverts."""
+
+    opt_out_label: str = "no-auto-revert"
+    """A label of the culprit's pull request that keeps the bot away from it."""
+    branch_prefix: str = "revert/"
+    oldest_days: int = Field(default=14, ge=1)
+    """A culprit that is older is for people: too much was built upon it."""
+
+
+class DrainLimits(Limits):
+    """Limits of taking hosts out."""
+
+    most_of_queue: float = Field(default=0.1, gt=0, le=0.5)
+    """Share of a queue's hosts that may be out at once; one may always be."""
+    command: tuple[str, ...] = ()
+    """What takes a host out, ``{host}`` for its name; empty: pause its agents at Buildkite."""
+
+
+class Repository(StrictModel):
+    """Where the engine's code is."""
+
+    slug: str = Field(default="", pattern=r"^$|^[\w.-]+/[\w.-]+$")
+    base: str = "main"
+    remote: str = "origin"
+    api_url: str = "https://api.github.com/"
+    variable: str = "GITHUB_TOKEN"
+    """The environment variable with the token."""
+
+
+class Buildkite(StrictModel):
+    """The organisation whose agents run the jobs."""
+
+    organization: str = ""
+    pipeline: str = ""
+    variable: str = "BUILDKITE_API_TOKEN"
+    """The environment variable with the token."""
+
+
+class Chat(StrictModel):
+    """Where reports go. A webhook can only post; a bot edits its message and replies in threads."""
+
+    channel: str = ""
+    variable: str = "SLACK_BOT_TOKEN"
+    """The environment variable with the token of a bot."""
+    webhook_variable: str = "SLACK_WEBHOOK_URL"
+    """The environment variable with the address of a webhook; used where there is no bot."""
+    hud_url: str = ""
+
+
+class Switch(StrictModel):
+    """What must say that acting is allowed. Without either, nothing is ever done."""
+
+    file: Path | None = None
+    """A file whose first word is ``on``."""
+    stop_label: str = ""
+    """A label of an open issue of the repository that stops everything."""
+
+
+class Policy(StrictModel):
+    """Everything about acting that a team decides; names of variables, never secrets."""
+
+    schema_version: Literal[1] = 1
+    switch: Switch = Field(default_factory=Switch)
+    repository: Repository = Field(default_factory=Repository)
+    buildkite: Buildkite = Field(default_factory=Buildkite)
+    chat: Chat = Field(default_factory=Chat)
+    revert: RevertLimits = Field(default_factory=RevertLimits)
+    drain: DrainLimits = Field(default_factory=DrainLimits)
+    propose: Limits = Field(default_factory=Limits)
+    """Issues about flaky tests."""
+
+
+def load_policy(path: Path | None) -> Policy:
+    """Read a policy; without a file everything stays in shadow.
+
+    Raises ConfigError with every mistake in the file.
+    """
+    return Policy() if path is None else load_model(path, Policy)

@@ -1,0 +1,1 @@
+"""Where code is reviewed: pull requests, issues, labels."""

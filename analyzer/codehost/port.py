@@ -1,0 +1,54 @@
+"""What is asked of a code host: a port, which GitHub serves, and tests serve from memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """A pull request as it is now."""
+
+    number: int
+    url: str
+    state: Literal["open", "closed", "merged"]
+    labels: tuple[str, ...] = ()
+    draft: bool = False
+    head: str = ""
+    merge_commit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """An issue as it is now."""
+
+    number: int
+    url: str
+    open: bool
+    labels: tuple[str, ...] = ()
+
+
+class CodeHost(Protocol):
+    """One repository.
+
+    Every method raises ExternalServiceError where the host does not answer as it should, and
+    UsageError where the token is not good enough.
+    """
+
+    def pull_request(self, number: int) -> PullRequest | None:
+        """One pull request; None where there is none of that number."""
+
+    def pull_request_of(self, head: str) -> PullRequest | None:
+        """The newest pull request of a branch of this repository, open or not; None without one."""
+
+    def open_draft(self, *, title: str, body: str, head: str, base: str) -> PullRequest:
+        """Open a draft; where the branch has an open one already, that one is returned."""
+
+    def issue_with(self, label: str) -> Issue | None:
+        """An open issue with a label; None where there is none."""
+
+    def issue_about(self, marker: str) -> Issue | None:
+        """An open issue whose text holds a marker; None where there is none."""
+
+    def open_issue(self, *, title: str, body: str, labels: Sequence[str]) -> Issue:
+        """Open an issue."""

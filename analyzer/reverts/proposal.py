@@ -1,0 +1,143 @@
+"""Whether to propose a revert, how far to go, and what to write down of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from gauntlet.analyzer.acting.guards import Leave, PastAct, allowed
+from gauntlet.analyzer.acting.policy import RevertLimits
+from gauntlet.analyzer.acting.switch import Permit
+from gauntlet.analyzer.codehost.port import PullRequest
+from gauntlet.analyzer.culprits.model import Commit
+from gauntlet.analyzer.incidents.incident import Culprit, Incident
+from gauntlet.warehouse.rows.measurement import DecisionRow
+
+_ID = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A revert as it would be proposed."""
+
+    culprit: Commit
+    incident: Incident
+    leave: Leave
+    branch: str
+
+    @property
+    def subject(self) -> str:
+        """What its decision is about."""
+        return f"commit/{self.culprit.sha}"
+
+
+def propose(
+    incident: Incident,
+    limits: RevertLimits,
+    permit: Permit,
+    past: Sequence[PastAct],
+    now: datetime,
+    *,
+    change: PullRequest | None,
+    reverted: bool,
+) -> Proposal | None:
+    """Propose to revert the culprit of an incident; None where it has none or it was proposed.
+
+    ``change`` is the culprit's pull request, None where it is not known; ``reverted`` says that
+    the branch has taken it back already. One revert per incident and per commit, ever.
+    """
+    if incident.culprit is None or reverted:
+        return None
+    culprit = incident.culprit.commit
+    if any(_same(act, culprit, incident) and act.mode != "shadow" for act in past):
+        return None
+    objections = _objections(incident, incident.culprit, limits, now, change)
+    return Proposal(
+        culprit=culprit,
+        incident=incident,
+        leave=allowed(limits, permit, past, now, objections=objections),
+        branch=f"{limits.branch_prefix}{culprit.sha[:_ID]}",
+    )
+
+
+def decision(
+    proposal: Proposal,
+    at: datetime,
+    *,
+    outcome: str,
+    run_id: str = "",
+    url: str | None = None,
+    plan: Mapping[str, Any] | None = None,
+    stops: Sequence[str] | None = None,
+) -> DecisionRow:
+    """The row of a proposal: how far it went, and ``stops``, what held it back."""
+    held = list(proposal.leave.stops if stops is None else stops)
+    row = DecisionRow.of(
+        run_id,
+        "revert",
+        proposal.subject,
+        outcome,
+        reason="; ".join(held) or f"{proposal.culprit.sha[:_ID]} broke {proposal.incident.summary}",
+        evidence={
+            "incident": proposal.incident.incident_id,
+            "title": proposal.culprit.title,
+            "pull_request": proposal.culprit.pull_request,
+            "branch": proposal.branch,
+            "url": url,
+            "stops": held,
+            "plan": dict(plan or {}),
+        },
+        at=at,
+        blocking=False,
+    )
+    return row.model_copy(update={"mode": proposal.leave.mode})
+
+
+def past_acts(rows: Sequence[Mapping[str, Any]]) -> list[PastAct]:
+    """Earlier reverts, from rows of decisions."""
+    found = []
+    for row in rows:
+        try:
+            evidence = json.loads(row["evidence"])
+        except ValueError:
+            evidence = {}
+        found.append(
+            PastAct(
+                subject=str(row["subject"]),
+                at=row["at"],
+                mode=row["mode"],
+                outcome=str(row["outcome"]),
+                incident_id=str(evidence.get("incident", "")),
+            )
+        )
+    return found
+
+
+def _same(act: PastAct, culprit: Commit, incident: Incident) -> bool:
+    return act.subject == f"commit/{culprit.sha}" or act.incident_id == incident.incident_id
+
+
+def _objections(
+    incident: Incident,
+    culprit: Culprit,
+    limits: RevertLimits,
+    now: datetime,
+    change: PullRequest | None,
+) -> list[str]:
+    """Reasons of the revert itself for which a person has to decide."""
+    found = []
+    if not culprit.verified:
+        found.append("the culprit is not verified")
+    if incident.status != "confirmed":
+        found.append("the incident is not confirmed")
+    if culprit.commit.reverts:
+        found.append(f"the culprit is a revert itself, of {culprit.commit.reverts[:_ID]}")
+    landed = culprit.commit.committed_at
+    if landed is not None and now - landed > timedelta(days=limits.oldest_days):
+        found.append(f"the culprit is older than {limits.oldest_days} days")
+    if change is None:
+        found.append("its pull request is not known, so nobody can have opted out")
+    elif limits.opt_out_label in change.labels:
+        found.append(f"its pull request has the label {limits.opt_out_label}")
+    return found

@@ -1,0 +1,72 @@
+"""A code host in memory, behind the port."""
+
+from dataclasses import replace
+
+from gauntlet.analyzer.codehost.port import Issue, PullRequest
+from gauntlet.core.errors import ExternalServiceError
+
+
+class FakeCodeHost:
+    """Pull requests and issues of one repository; ``broken`` makes every answer an error."""
+
+    def __init__(self):
+        self.pulls = {}
+        self.issues = {}
+        self.texts = {}
+        self.asked = []
+        self.broken = False
+
+    def _number(self):
+        return 1 + max([0, *self.pulls, *self.issues])
+
+    def _ask(self, what):
+        self.asked.append(what)
+        if self.broken:
+            raise ExternalServiceError("the code host: 502 Bad Gateway")
+
+    def add(self, number, **changes):
+        fields = {
+            "number": number,
+            "url": f"https://github.com/acme/engine/pull/{number}",
+            "state": "merged",
+        }
+        self.pulls[number] = PullRequest(**{**fields, **changes})
+
+    def end(self, number, state):
+        self.pulls[number] = replace(self.pulls[number], state=state)
+
+    def pull_request(self, number):
+        self._ask("pull_request")
+        return self.pulls.get(number)
+
+    def pull_request_of(self, head):
+        self._ask("pull_request_of")
+        found = [pull for pull in self.pulls.values() if pull.head == head]
+        return found[-1] if found else None
+
+    def open_draft(self, *, title, body, head, base):
+        self._ask("open_draft")
+        found = [p for p in self.pulls.values() if p.head == head and p.state == "open"]
+        if found:
+            return found[0]
+        number = self._number()
+        self.add(number, state="open", head=head, draft=True)
+        self.texts[number] = (title, body)
+        return self.pulls[number]
+
+    def issue_with(self, label):
+        self._ask("issue_with")
+        return next((i for i in self.issues.values() if i.open and label in i.labels), None)
+
+    def issue_about(self, marker):
+        self._ask("issue_about")
+        issues = (i for n, i in self.issues.items() if i.open and marker in self.texts[n][1])
+        return next(issues, None)
+
+    def open_issue(self, *, title, body, labels):
+        self._ask("open_issue")
+        number = self._number()
+        url = f"https://github.com/acme/engine/issues/{number}"
+        self.issues[number] = Issue(number=number, url=url, open=True, labels=tuple(labels))
+        self.texts[number] = (title, body)
+        return self.issues[number]
