@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from gauntlet.analyzer.culprits.model import Commit
 from gauntlet.analyzer.incidents.incident import Incident
 from gauntlet.analyzer.incidents.words import reproduce
+from gauntlet.analyzer.reports.escape import code, one_line, plain
 from gauntlet.analyzer.reverts.branch import RevertBranch
 
 _LONGEST_TITLE = 120
 _TESTS_SHOWN = 10
-_CODE = "`"
 _FOOTER = (
     "Opened as a draft by a program, with the proof above. If a fix is quicker than a revert, close"
     " this and say so: the program counts how often it was right."
@@ -20,7 +20,7 @@ def commit_message(culprit: Commit, incident: Incident) -> str:
     """The message of the revert; git's own words first, so that other programs find it."""
     return "\n".join(
         [
-            f'Revert "{_line(culprit.title)}"',
+            f'Revert "{one_line(culprit.title)}"',
             "",
             f"This reverts commit {culprit.sha}.",
             "",
@@ -33,7 +33,7 @@ def commit_message(culprit: Commit, incident: Incident) -> str:
 def title(culprit: Commit) -> str:
     """The title of the pull request."""
     number = f" (#{culprit.pull_request})" if culprit.pull_request else ""
-    plain = _line(culprit.title).removesuffix(number)
+    plain = one_line(culprit.title).removesuffix(number)
     return f'Revert "{plain[:_LONGEST_TITLE]}"{number}'
 
 
@@ -83,26 +83,3 @@ def plan_text(branch: RevertBranch, titles: Sequence[str]) -> str:
         for number, (sha, text) in enumerate(zip(branch.order, titles, strict=True), start=1)
     ]
     return "\n".join(lines)
-
-
-def code(text: str) -> str:
-    """Free text as Markdown code, whatever stands in it: nothing of it is read as Markdown."""
-    flat = _line(text)
-    longest = max((len(part) for part in _ticks(flat)), default=0)
-    fence = _CODE * (longest + 1)
-    pad = " " if flat.startswith(_CODE) or flat.endswith(_CODE) else ""
-    return f"{fence}{pad}{flat}{pad}{fence}"
-
-
-def plain(text: str) -> str:
-    """Free text in a line of Markdown: what would mean something is escaped, nobody is called."""
-    escaped = "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~!" else c for c in _line(text))
-    return escaped.replace("@", "@\u200b")
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _ticks(text: str) -> list[str]:
-    return [part for part in "".join(c if c == _CODE else " " for c in text).split(" ") if part]
