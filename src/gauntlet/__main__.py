@@ -1,5 +1,7 @@
 """Entry points: the only place that catches our errors and turns them into exit codes."""
 
+import errno
+import os
 import sys
 from collections.abc import Sequence
 
@@ -24,6 +26,7 @@ def run(arguments: list[str]) -> int:
 
     try:
         status = gauntlet.main(args=arguments, prog_name="gauntlet", standalone_mode=False)
+        sys.stdout.flush()
     except GauntletError as error:
         click.echo(f"error: {error.message}", err=True)
         if error.hint:
@@ -39,6 +42,13 @@ def run(arguments: list[str]) -> int:
         # The reader of our output left (``| head``); nothing is wrong, and nobody listens.
         sys.stderr.close()
         return int(ExitCode.OK)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        # What is left in the buffer would fail again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        click.echo("error: no space is left for the output", err=True)
+        return int(ExitCode.INFRASTRUCTURE)
     return int(status or ExitCode.OK)
 
 

@@ -18,6 +18,16 @@ COMMANDS = {
     "ingest": ("gauntlet.warehouse.ingest.cli", "ingest", "Bring in results, builds and logs."),
     "analyze": ("gauntlet.analyzer.cli", "analyze", "Compare builds; verdicts with reasons."),
     "incidents": ("gauntlet.analyzer.incidents_command", "incidents", "What is broken, since when, what to do."),
+    "flakes": (
+        "gauntlet.analyzer.flakes_command",
+        "flakes",
+        "Which tests are broken or flaky.",
+    ),
+    "quarantine": (
+        "gauntlet.analyzer.quarantine_command",
+        "quarantine",
+        "Let flaky tests run without blocking.",
+    ),
     "release": ("gauntlet.release.cli", "release", "Evaluate release gates."),
     "hud": ("gauntlet.hud.cli", "hud", "Open the pages in a browser."),
 }

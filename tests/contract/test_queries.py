@@ -275,6 +275,36 @@ def test_a_test_s_history_and_streak(store):
     assert gpu["flaky_commits"] == 4
 
 
+def test_histories_of_tests_that_failed_come_in_merge_order_without_lost_machines(store):
+    rows = store.query("test_histories")
+    told = {row["job_key"]: row for row in rows}
+    assert {row["nodeid"] for row in rows} == {"t.py::breaks"}
+    assert set(told) == {"kernels", "engine"}  # lora's one failure was the machine's
+    assert told["kernels"]["positions"] == [1, 2, 3, 4, 5, 6, 8]
+    assert list(map(bool, told["kernels"]["failed"])) == [False] * 5 + [True] * 2
+    assert list(map(bool, told["engine"]["failed"][3:5])) == [True, False]
+    assert told["engine"]["shas"][3] == told["engine"]["shas"][4] == sha_of(4)
+    assert store.query("test_histories", runs=2, limit=1)[0]["positions"] == [6, 8]
+
+
+def test_histories_of_named_tests_come_whether_they_failed_or_not(store):
+    rows = store.query("test_histories", nodeids="t.py::holds\nt.py::none")
+    assert {(row["nodeid"], row["failures"]) for row in rows} == {("t.py::holds", 0)}
+    of_file = store.query("test_histories", nodeids="t.py")
+    assert {row["nodeid"] for row in of_file} == {"t.py::breaks", "t.py::holds"}
+    assert store.query("test_histories", branch="other") == []
+
+
+def test_histories_of_jobs_say_what_a_retry_costs(store):
+    told = {row["job_key"]: row for row in store.query("job_histories")}
+    assert set(told) == {"kernels", "engine"}
+    assert (told["engine"]["runs"], told["engine"]["failures"]) == (9, 1)
+    assert told["engine"]["attempt_min"] == pytest.approx((8 * 10 + 6) / 9)
+    assert told["kernels"]["positions"] == [1, 2, 3, 4, 5, 6, 8]
+    (named,) = store.query("job_histories", job_keys="models")
+    assert (named["runs"], named["failures"]) == (8, 0)
+
+
 def test_a_queue_is_congested_when_jobs_wait_and_nobody_is_idle(store):
     (row,) = store.query("queues_now")
     assert (row["jobs_waiting"], row["oldest_wait_s"], row["congested"]) == (9, 1800.0, True)
@@ -976,6 +1006,54 @@ def test_latencies_come_as_few_points_of_their_distribution(store):
     assert store.query("request_quantiles", repetition_ids="lat/2") == []
 
 
+def test_the_last_word_about_a_quarantine_is_kept_after_it_expired(store):
+    now = utc_now()
+    over = now - timedelta(days=1)
+    rows = [
+        said("quarantine", "test/word-a", "quarantined", expires_at=over),
+        said("quarantine", "test/word-b", "quarantined"),
+        said("quarantine", "job/word-c", "quarantined", expires_at=over),
+        said("quarantine", "job/word-c", "released", 5),
+    ]
+    store.insert(batch("words", *rows))
+    told = {row["subject"]: row["expires_at"] for row in store.query("quarantine_words")}
+    words = {subject: at for subject, at in told.items() if "word-" in subject}
+    assert set(words) == {"test/word-a", "test/word-b"}
+    assert words["test/word-b"] is None
+
+
+def test_attempts_of_hosts_come_with_what_failed_them(store):
+    key = {"created_at": utc_now() - timedelta(hours=1), "host": "h1", "queue": "judged",
+           "branch": "hosts"}  # fmt: skip
+    found = [
+        attempt_row("host-a", 1, **key),
+        attempt_row("host-a", 2, state="failed", **key),
+        attempt_row("host-a", 3, state="timed_out", **key),
+        attempt_row("host-b", 4, state="failed", **key),
+        attempt_row("host-b", 5, state="failed", soft_failed=True, **key),
+        attempt_row("host-b", 6, state="canceled", **key),
+        attempt_row("host-b", 7, **key | {"host": ""}),
+    ]
+    store.insert(batch("judged", *found, failure_row(found[3], "infra_machine")))
+    rows = store.query("host_attempts", queue="judged")
+    assert [(row["job_key"], row["failure_class"]) for row in rows] == [
+        ("host-a", None), ("host-a", "unknown"), ("host-a", "timeout"), ("host-b", "infra_machine")
+    ]  # fmt: skip
+
+
+def test_files_have_the_author_of_most_of_their_commits(store):
+    now = utc_now()
+    rows = [
+        commit_row(n, branch="authors", author=author, committed_at=now, paths=("x.py", f"{n}"))
+        for n, author in enumerate(("ann", "bo", "bo"), start=1)
+    ]
+    store.insert(batch("authors", *rows))
+    found = store.query("file_authors", files="x.py\n1\nnone", branch="authors")
+    assert [(row["file"], row["author"], row["commits"]) for row in found] == [
+        ("1", "ann", 1), ("x.py", "bo", 2)
+    ]  # fmt: skip
+
+
 def test_every_query_runs_on_an_empty_answer(store):
     given = {
         "run_id": "none", "workload": "none", "job_key": "none", "nodeid": "none", "queue": "none",
@@ -984,7 +1062,7 @@ def test_every_query_runs_on_an_empty_answer(store):
         "job_id": "none", "host": "none", "subject": "none", "repository": "none",
         "build_id": "none", "job_ids": "none",
         "recipes": "none", "builds": "none", "commits": "none", "run_ids": "none",
-        "sha": "none", "group_key": "none", "job_keys": "none", "item": "none",
+        "files": "none", "sha": "none", "group_key": "none", "job_keys": "none", "item": "none",
     }  # fmt: skip
     for name in query_names():
         query = load_query(name)

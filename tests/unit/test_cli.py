@@ -1,4 +1,7 @@
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -62,3 +65,17 @@ def test_every_problem_of_every_recipe_is_printed(tmp_path, capsys):
     err = capsys.readouterr().err
     assert "one.yaml:2: extra: unknown key" in err
     assert "two.yaml:2: extra: unknown key" in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_output_that_finds_no_space_is_an_error_and_no_traceback():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "gauntlet", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == (4, "error: no space is left for the output\n")

@@ -1,0 +1,1 @@
+"""Pass and fail histories: breaks, flakes, quarantine, order dependence, bad machines."""
