@@ -128,7 +128,9 @@ def _reasons(
     unknown: int,
     renames: Mapping[str, str],
 ) -> Iterable[str]:
-    if group.absent_until is None:
+    if evidence.intermittent:
+        yield f"{evidence}: one pass does not clear a commit"
+    elif group.absent_until is None:
         yield f"{evidence}; chance alone: {evidence.chance:.2g}"
     else:
         yield "it failed from its first run: the commit that added it is the suspect"

@@ -22,17 +22,21 @@ _HIGHEST_RATE = 0.9
 class Evidence:
     """Failed runs of a streak, passes before it, and how likely chance alone is to bring it.
 
-    What is ``new`` never passed, so that its failures alone speak.
+    What is ``new`` never passed, so that its failures alone speak; what is ``intermittent`` was
+    found by its rate, which is proof enough that it changed.
     """
 
     failures: int
     passes: int
     chance: float
     new: bool = False
+    intermittent: bool = False
 
     @property
     def enough(self) -> bool:
         """Whether it may be acted on."""
+        if self.intermittent:
+            return True
         proved = self.new or (self.passes >= _LEAST_PASSES and self.chance <= _CHANCE)
         return self.failures >= _LEAST_FAILURES and proved
 
@@ -54,6 +58,8 @@ def _of_streak(streak: Streak) -> Evidence:
     failures = len(streak.failures)
     if streak.absent_until is not None:
         return Evidence(failures, 0, 1.0, new=True)
+    if streak.intermittent:
+        return Evidence(failures, streak.passes_before, 0.0, intermittent=True)
     failed, passed = streak.flakes, streak.passes_before
     rate = min(_HIGHEST_RATE, _OVERESTIMATE * (failed + 0.3) / (failed + passed + 0.8))
     turned = sum(len(cell.good) for cell in streak.turned_bad)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+from gauntlet.analyzer.flakes.judge import History, judge
 from gauntlet.analyzer.incidents.columns import Cell, Column
 from gauntlet.analyzer.incidents.history import Run
 
@@ -21,14 +22,14 @@ class Streak:
     bad: tuple[Cell, ...]
     last_good: int | None
     turned_bad: tuple[Cell, ...]
+    intermittent: bool
+    """It fails often since a change, and passes now and then; the range is what 99 % cover."""
     flakes: int
     """Runs before the streak that failed though their commit, or those on either side, passed."""
     passes_before: int
 
-    @property
-    def first_bad(self) -> int:
-        """Position of the first commit of the streak."""
-        return self.bad[0].position
+    first_bad: int
+    """Position of the first commit of the streak; that the culprit is not newer is certain."""
 
     @cached_property
     def failures(self) -> tuple[Run, ...]:
@@ -59,12 +60,17 @@ def find_streak(column: Column) -> Streak | None:
 
     A commit that failed and then passed when it was run again is good: it ends the streak, and
     counts as a flake. One that passed and failed later belongs to the streak: nothing that was
-    committed explains it.
+    committed explains it. What fails more often than not since a change is broken all the same,
+    though it passes now and then: then the change is looked for by rate.
     """
     told = [cell for cell in column.cells if cell.says != "nothing"]
     bad: list[Cell] = []
     while told and (told[-1].says == "bad" or told[-1].turned_bad):
         bad.append(told.pop())
+    if any(cell.says == "mixed" for cell in told):
+        often = _often_bad(column, [*told, *reversed(bad)])
+        if often is not None:
+            return often
     if not bad:
         return None
     bad.reverse()
@@ -72,9 +78,40 @@ def find_streak(column: Column) -> Streak | None:
         column=column,
         bad=tuple(bad),
         last_good=told[-1].position if told else None,
+        first_bad=bad[0].position,
         turned_bad=tuple(cell for cell in bad if cell.says == "mixed"),
+        intermittent=False,
         flakes=sum(len(cell.bad) for cell in _alone(told)),
         passes_before=sum(len(cell.good) for cell in told),
+    )
+
+
+def _often_bad(column: Column, told: Sequence[Cell]) -> Streak | None:
+    """A break that is no certain one: the rate of failures changed, and is above a half since."""
+    runs = [(run.at, run in cell.bad, cell) for cell in told for run in (*cell.good, *cell.bad)]
+    runs.sort(key=lambda each: (each[2].position, each[0]))
+    found = judge(
+        History(
+            failed=tuple(failed for _, failed, _ in runs),
+            commits=tuple(str(cell.position) for _, _, cell in runs),
+        )
+    )
+    if found.state != "broken" or found.since is None or found.suspects is None:
+        return None
+    if found.streak >= len(runs) - found.since:
+        return None  # an unbroken streak: nothing has to be looked for by rate
+    low, high = found.suspects
+    first_bad = runs[high][2].position
+    before = runs[:low]
+    return Streak(
+        column=column,
+        bad=tuple(cell for cell in told if cell.bad and cell.position >= first_bad),
+        last_good=before[-1][2].position if before else None,
+        first_bad=first_bad,
+        turned_bad=(),
+        intermittent=True,
+        flakes=sum(failed for _, failed, _ in before),
+        passes_before=sum(not failed for _, failed, _ in before),
     )
 
 

@@ -99,6 +99,15 @@ SCENARIOS = {
         [runs("a", "PPPPPPPPXFFFF")],
         one(10, 9, "verify", 1),
     ),
+    # A break that shows only now and then.
+    "it fails three times of four since a change": (
+        [runs("a", "PPPPPPPPPPPPPPPPPPPPFFXFFFXFFFFXFFFF")],
+        one(22, 17, "bisect", 5),
+    ),
+    "it fails often, though the newest run passed": (
+        [runs("a", "PPPPPPPPPPPPPPPPPPPPFFFFXFFFFXFFFFFFX")],
+        one(22, 17, "bisect", 5),
+    ),
     # No pass is known.
     "red from the first commit that is known": (
         [runs("a", "FFFFFF")],
