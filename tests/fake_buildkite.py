@@ -71,6 +71,29 @@ class Organization:
             found.append(self._job(name="After", key="after", state="waiting"))
         return number
 
+    def ask(self, *, commit, branch, message, env, mark):
+        """A build that somebody asked for: of the job that its environment names, or of all."""
+        only = env.get("GAUNTLET_ONLY_JOB")
+        number = self.create(jobs=2, branch=branch)
+        build = self.builds[number]
+        build.update(commit=commit, message=message, env=dict(env), source="api")
+        build["meta_data"] = {"gauntlet-probe": mark}
+        if only is not None:
+            build["jobs"] = [job for job in build["jobs"] if job["step_key"] == only]
+        return build
+
+    def of(self, commit, mark=""):
+        """Builds of a commit, newest first."""
+        return [
+            build
+            for build in sorted(self.builds.values(), key=lambda each: -each["number"])
+            if build["commit"] == commit
+            and (not mark or build.get("meta_data", {}).get("gauntlet-probe") == mark)
+        ]
+
+    def index_of(self, number, job_id):
+        return next(i for i, job in enumerate(self.builds[number]["jobs"]) if job["id"] == job_id)
+
     def start(self, number, index):
         build, job = self._at(number, index)
         job.update(
@@ -242,6 +265,32 @@ class FakeBuildkite:
         self._request()
         return copy.deepcopy(self.organization.builds.get(number))
 
+    def builds_of(self, pipeline, commit, *, mark=""):
+        self._request()
+        return copy.deepcopy(self.organization.of(commit, mark)[: self.per_page])
+
+    def create(self, pipeline, build):
+        self._request()
+        return copy.deepcopy(
+            self.organization.ask(
+                commit=build.commit,
+                branch=build.branch,
+                message=build.message,
+                env=build.env,
+                mark=build.mark,
+            )
+        )
+
+    def retry(self, pipeline, number, job_id):
+        self._request()
+        self.organization.retry(number, self.organization.index_of(number, job_id))
+        return copy.deepcopy(self.organization.builds[number]["jobs"][-1])
+
+    def unblock(self, pipeline, number, job_id):
+        self._request()
+        self.organization.unblock(number)
+        return {"id": job_id, "type": "manual", "state": "unblocked"}
+
     def _request(self):
         self.requests += 1
         self.before()
@@ -269,6 +318,10 @@ class Server:
         path = "/v2/organizations/{organization}/pipelines/{pipeline}/builds"
         app.router.add_get(path, self._guarded(self._list))
         app.router.add_get(path + "/{number}", self._guarded(self._one))
+        app.router.add_post(path, self._guarded(self._create))
+        job = path + "/{number}/jobs/{job}"
+        app.router.add_put(job + "/retry", self._guarded(self._retry))
+        app.router.add_put(job + "/unblock", self._guarded(self._unblock))
         app.router.add_get("/v3/metrics", self._guarded(self._metrics))
         return app
 
@@ -276,6 +329,9 @@ class Server:
         async def handle(request):
             self.seen.append(request)
             if (fault := self.faults.pop(0) if self.faults else None) is not None:
+                if fault == "done, and no answer":
+                    await handler(request)
+                    fault = "reset"
                 return await self._fail(request, fault)
             given = request.headers.get("Authorization", "").split()[-1:]
             if given != [self.token]:
@@ -323,6 +379,9 @@ class Server:
             for name in ("created_from", "created_to", "finished_from")
         }
         query = BuildQuery(**times, states=tuple(asked.getall("state[]", ())))
+        if "commit" in asked:
+            mark = asked.get("meta_data[gauntlet-probe]", "")
+            return web.json_response(self.organization.of(asked["commit"], mark))
         per_page, page = int(asked.get("per_page", 30)), int(asked.get("page", 1))
         found = self.organization.listed(query)
         builds = found[(page - 1) * per_page : page * per_page]
@@ -340,6 +399,27 @@ class Server:
         if build is None:
             return web.json_response({"message": "No build found"}, status=404)
         return web.json_response(build)
+
+    async def _create(self, request):
+        self._pipeline_of(request)
+        body = await request.json()
+        found = self.organization.ask(
+            commit=body["commit"],
+            branch=body["branch"],
+            message=body["message"],
+            env=body["env"],
+            mark=body["meta_data"]["gauntlet-probe"],
+        )
+        return web.json_response(found, status=201)
+
+    async def _retry(self, request):
+        number, job = int(request.match_info["number"]), request.match_info["job"]
+        self.organization.retry(number, self.organization.index_of(number, job))
+        return web.json_response(self.organization.builds[number]["jobs"][-1])
+
+    async def _unblock(self, request):
+        self.organization.unblock(int(request.match_info["number"]))
+        return web.json_response({"id": request.match_info["job"], "state": "unblocked"})
 
     async def _metrics(self, request):
         return web.json_response(self.metrics)

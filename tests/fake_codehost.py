@@ -54,19 +54,16 @@ class FakeCodeHost:
         self.texts[number] = (title, body)
         return self.pulls[number]
 
-    def issue_with(self, label):
-        self._ask("issue_with")
-        return next((i for i in self.issues.values() if i.open and label in i.labels), None)
-
-    def issue_about(self, marker):
-        self._ask("issue_about")
-        issues = (i for n, i in self.issues.items() if i.open and marker in self.texts[n][1])
-        return next(issues, None)
+    def open_issues(self, label):
+        self._ask("open_issues")
+        return [i for i in reversed(self.issues.values()) if i.open and label in i.labels]
 
     def open_issue(self, *, title, body, labels):
         self._ask("open_issue")
         number = self._number()
         url = f"https://github.com/acme/engine/issues/{number}"
-        self.issues[number] = Issue(number=number, url=url, open=True, labels=tuple(labels))
+        self.issues[number] = Issue(
+            number=number, url=url, open=True, labels=tuple(labels), text=body
+        )
         self.texts[number] = (title, body)
         return self.issues[number]

@@ -26,6 +26,7 @@ class Issue:
     url: str
     open: bool
     labels: tuple[str, ...] = ()
+    text: str = ""
 
 
 class CodeHost(Protocol):
@@ -44,11 +45,8 @@ class CodeHost(Protocol):
     def open_draft(self, *, title: str, body: str, head: str, base: str) -> PullRequest:
         """Open a draft; where the branch has an open one already, that one is returned."""
 
-    def issue_with(self, label: str) -> Issue | None:
-        """An open issue with a label; None where there is none."""
-
-    def issue_about(self, marker: str) -> Issue | None:
-        """An open issue whose text holds a marker; None where there is none."""
+    def open_issues(self, label: str) -> Sequence[Issue]:
+        """The newest open issues with a label, a few hundred at most."""
 
     def open_issue(self, *, title: str, body: str, labels: Sequence[str]) -> Issue:
         """Open an issue."""

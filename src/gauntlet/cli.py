@@ -29,6 +29,7 @@ COMMANDS = {
         "Let flaky tests run without blocking.",
     ),
     "release": ("gauntlet.release.cli", "release", "Evaluate release gates."),
+    "bisect": ("gauntlet.analyzer.bisect_command", "bisect", "Find and prove who broke it."),
     "hud": ("gauntlet.hud.cli", "hud", "Open the pages in a browser."),
 }
 

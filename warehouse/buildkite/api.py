@@ -1,6 +1,6 @@
 """What is asked of Buildkite: a port, which REST serves, and tests serve from memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -38,6 +38,39 @@ class BuildPage:
     address: str
     builds: tuple[object, ...]
     is_last: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBuild:
+    """A build to be made. ``mark`` is kept with it, and finds it again: one build has one mark."""
+
+    commit: str
+    branch: str
+    message: str
+    env: Mapping[str, str]
+    mark: str
+
+
+class BuildkiteActions(Protocol):
+    """Builds that are made and jobs that are started; errors as for :class:`BuildkiteApi`.
+
+    Each change raises MaybeDoneError where it may have been carried out although no answer came.
+    """
+
+    def build(self, pipeline: Pipeline, number: int) -> object | None:
+        """One build with every attempt of its jobs; None where there is none (any more)."""
+
+    def builds_of(self, pipeline: Pipeline, commit: str, *, mark: str = "") -> list[object]:
+        """The newest builds of a commit, newest first; only those with ``mark``, if given."""
+
+    def create(self, pipeline: Pipeline, build: NewBuild) -> object:
+        """Make a build; returns it."""
+
+    def retry(self, pipeline: Pipeline, number: int, job_id: str) -> object:
+        """Run a job that has ended again, as a new attempt; returns the new one."""
+
+    def unblock(self, pipeline: Pipeline, number: int, job_id: str) -> object:
+        """Let a blocked step go on; returns it."""
 
 
 class BuildkiteApi(Protocol):

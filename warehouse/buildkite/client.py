@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote
 
 from gauntlet.core.errors import ExternalServiceError
-from gauntlet.warehouse.buildkite.api import BuildPage, BuildQuery, Pipeline
+from gauntlet.warehouse.buildkite.api import BuildPage, BuildQuery, NewBuild, Pipeline
 from gauntlet.warehouse.buildkite.transport import NotFoundError, Transport
 
 API_URL = "https://api.buildkite.com/v2/"
@@ -14,6 +14,8 @@ MAX_PER_PAGE = 100
 # A build of a thousand jobs is about 2.5 MB of JSON, and one page at a time is held.
 DEFAULT_PER_PAGE = 10
 
+# The meta-data under which a build of ours carries its mark.
+_MARK = "gauntlet-probe"
 _ALL_ATTEMPTS = ("include_retried_jobs", "true")
 
 
@@ -50,6 +52,42 @@ class HttpBuildkite:
         except NotFoundError:
             return None
         return answer.value
+
+    def builds_of(self, pipeline: Pipeline, commit: str, *, mark: str = "") -> list[object]:
+        """The newest builds of a commit, newest first; only those with ``mark``, if given."""
+        parameters = [("commit", commit), _ALL_ATTEMPTS, ("per_page", str(self._per_page))]
+        if mark:
+            parameters.append((f"meta_data[{_MARK}]", mark))
+        answer = self._transport.get(_builds_path(pipeline), parameters)
+        if not isinstance(answer.value, list):
+            msg = f"{answer.address}: expected a list of builds"
+            raise ExternalServiceError(msg, hint="is this the address of Buildkite's API?")
+        return answer.value
+
+    def create(self, pipeline: Pipeline, build: NewBuild) -> object:
+        """Make a build; returns it."""
+        body = {
+            "commit": build.commit,
+            "branch": build.branch,
+            "message": build.message,
+            "env": dict(build.env),
+            "meta_data": {_MARK: build.mark},
+            # Which branches a pipeline builds by itself says nothing of what is asked for by name.
+            "ignore_pipeline_branch_filters": True,
+        }
+        return self._transport.send("POST", _builds_path(pipeline), body).value
+
+    def retry(self, pipeline: Pipeline, number: int, job_id: str) -> object:
+        """Run a job that has ended again, as a new attempt; returns the new one."""
+        return self._change(pipeline, number, job_id, "retry")
+
+    def unblock(self, pipeline: Pipeline, number: int, job_id: str) -> object:
+        """Let a blocked step go on; returns it."""
+        return self._change(pipeline, number, job_id, "unblock")
+
+    def _change(self, pipeline: Pipeline, number: int, job_id: str, what: str) -> object:
+        job = f"{_builds_path(pipeline)}/{number}/jobs/{quote(job_id, safe='')}"
+        return self._transport.send("PUT", f"{job}/{what}", {}).value
 
 
 class HttpAgentMetrics:

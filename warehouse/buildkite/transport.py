@@ -9,7 +9,7 @@ import logging
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import httpx
 
@@ -52,16 +52,21 @@ class NotFoundError(UsageError):
     """There is nothing at this address, or we may not know of it."""
 
 
+class MaybeDoneError(ExternalServiceError):
+    """Whether a request that changes something was carried out is not known: look, then decide."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Failure:
     """What went wrong with one try; ``wait_s`` where the service says how long to wait."""
 
     reason: str
     wait_s: float | None = None
+    surely_undone: bool = False
 
 
 class Transport(Scoped):
-    """GET requests for JSON from one service, with one token."""
+    """Requests for JSON from one service, with one token."""
 
     def __init__(
         self,
@@ -108,6 +113,19 @@ class Transport(Scoped):
         that are no JSON. Raises ExternalServiceError when tries or time run out and for every
         other refusal, UsageError where the token is not good enough, NotFoundError for 404.
         """
+        return self._ask("GET", path, parameters, None)
+
+    def send(self, method: Literal["POST", "PUT"], path: str, body: Mapping[str, object]) -> Answer:
+        """Ask for a change, and never for the same one twice.
+
+        Tries again only where the request surely changed nothing: after 429, and where no
+        connection came about. Raises MaybeDoneError where it may have arrived, and else as ``get``.
+        """
+        return self._ask(method, path, (), body)
+
+    def _ask(
+        self, method: str, path: str, parameters: Parameters, body: Mapping[str, object] | None
+    ) -> Answer:
         address = str(self._client.base_url.join(path.lstrip("/")))
         failure = _Failure(reason="it was never asked")
         for number in range(self._patience.tries):
@@ -118,26 +136,38 @@ class Transport(Scoped):
             self._sleep(self._limiter.wait_s(), address, "the rate limit is used up")
             self._limiter.count()
             self.requests += 1
-            outcome = self._try(path, parameters, address)
+            outcome = self._try(method, path, parameters, body, address)
             if isinstance(outcome, Answer):
                 return outcome
             failure = outcome
+            if body is not None and not failure.surely_undone:
+                msg = f"{method} {address}: {failure.reason}: whether it was done is not known"
+                raise MaybeDoneError(msg, hint="look before it is asked for again")
         msg = f"{address}: {failure.reason} ({self._patience.tries} tries)"
         raise ExternalServiceError(msg, hint="run it again later: it continues where it stopped")
 
-    def _try(self, path: str, parameters: Parameters, address: str) -> Answer | _Failure:
+    def _try(
+        self,
+        method: str,
+        path: str,
+        parameters: Parameters,
+        sent: Mapping[str, object] | None,
+        address: str,
+    ) -> Answer | _Failure:
         started = self._ticker.monotonic()
         try:
-            with self._client.stream("GET", path, params=list(parameters)) as response:
+            with self._client.stream(method, path, params=list(parameters), json=sent) as response:
                 body = self._read(response, started)
                 self._heed(response)
         except httpx.TransportError as error:
-            return _Failure(reason=f"{type(error).__name__}: {error}".rstrip(": "))
+            unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+            reason = f"{type(error).__name__}: {error}".rstrip(": ")
+            return _Failure(reason=reason, surely_undone=unsent)
         if isinstance(body, _Failure):
             return body
         if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
             wait_s = _seconds(response, "Retry-After") or _seconds(response, "RateLimit-Reset")
-            return _Failure(reason="429: too many requests", wait_s=wait_s)
+            return _Failure(reason="429: too many requests", wait_s=wait_s, surely_undone=True)
         if response.is_server_error:
             return _Failure(reason=_said(response, body))
         if not response.is_success:
@@ -198,7 +228,9 @@ def _refuse(response: httpx.Response, body: bytes, address: str) -> NoReturn:
         case httpx.codes.UNAUTHORIZED:
             raise UsageError(msg, hint="the token is not valid (any more): make a new one")
         case httpx.codes.FORBIDDEN:
-            hint = "the token needs the scope read_builds, and access to the organisation"
+            changes = response.request.method != "GET"
+            scope = "write_builds" if changes else "read_builds"
+            hint = f"the token needs the scope {scope}, and access to the organisation"
             raise UsageError(msg, hint=hint)
         case httpx.codes.NOT_FOUND:
             hint = "check the slugs of organisation and pipeline, and what the token may see"
