@@ -110,9 +110,10 @@ class GitHub:
         return _read(_Pull, answer.value, answer.address).told()
 
     def open_issues(self, label: str) -> Sequence[Issue]:
-        """The newest open issues with a label, a hundred at most; GitHub lists pull requests too."""
+        """The newest open issues with a label, a hundred at most."""
         query = [("labels", label), ("state", "open"), ("per_page", _PER_PAGE)]
         answer = self._transport.get(f"repos/{self._slug}/issues", query)
+        # GitHub lists pull requests as issues.
         found = _list(_Issue, answer.value, answer.address)
         return [issue.told() for issue in found if issue.pull_request is None]
 

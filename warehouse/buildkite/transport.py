@@ -40,6 +40,24 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """What a service is called, and what may be wrong with a token that it refuses."""
+
+    name: str
+    reading: str
+    writing: str
+    missing: str
+
+
+BUILDKITE = Service(
+    name="Buildkite",
+    reading="the token needs the scope read_builds, and access to the organisation",
+    writing="the token needs the scope write_builds, and access to the organisation",
+    missing="check the slugs of organisation and pipeline, and what the token may see",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A good answer: its JSON, the address asked, and the query of the next page, if any."""
 
@@ -72,7 +90,9 @@ class Transport(Scoped):
         self,
         url: str,
         *,
-        authorization: str,
+        authorization: str | None,
+        service: Service = BUILDKITE,
+        secret_address: bool = False,
         limiter: RateLimiter | None = None,
         patience: Patience | None = None,
         ticker: Ticker | None = None,
@@ -80,8 +100,12 @@ class Transport(Scoped):
     ) -> None:
         """Ask the service at ``url``; ``authorization`` is the whole header, and never shown.
 
-        The time for all requests together starts now. Raises UsageError for what is no URL.
+        With ``secret_address`` the address is not shown either, and plain text is an answer: so
+        are webhooks. The time for all requests together starts now. Raises UsageError for what is
+        no URL.
         """
+        self._service = service
+        self._secret = secret_address
         self._ticker = ticker or Ticker()
         self._limiter = limiter or RateLimiter(ticker=self._ticker)
         self._patience = patience or Patience()
@@ -89,14 +113,13 @@ class Transport(Scoped):
         self._jitter = jitter or random.Random()  # noqa: S311
         self._deadline = self._ticker.monotonic() + self._patience.total_s
         self.requests = 0
-        host = _host(url)
+        host = _host(url, service)
+        headers = {"Accept": "application/json", "User-Agent": f"gauntlet/{__version__}"}
+        if authorization is not None:
+            headers["Authorization"] = authorization
         self._client = httpx.Client(
             base_url=url,
-            headers={
-                "Authorization": authorization,
-                "Accept": "application/json",
-                "User-Agent": f"gauntlet/{__version__}",
-            },
+            headers=headers,
             timeout=self._patience.request_s,
             follow_redirects=False,
             trust_env=host not in _LOOPBACK,
@@ -126,7 +149,7 @@ class Transport(Scoped):
     def _ask(
         self, method: str, path: str, parameters: Parameters, body: Mapping[str, object] | None
     ) -> Answer:
-        address = str(self._client.base_url.join(path.lstrip("/")))
+        address = self._shown(path)
         failure = _Failure(reason="it was never asked")
         for number in range(self._patience.tries):
             if number:
@@ -145,6 +168,12 @@ class Transport(Scoped):
                 raise MaybeDoneError(msg, hint="look before it is asked for again")
         msg = f"{address}: {failure.reason} ({self._patience.tries} tries)"
         raise ExternalServiceError(msg, hint="run it again later: it continues where it stopped")
+
+    def _shown(self, path: str) -> str:
+        base = self._client.base_url
+        return (
+            f"{base.scheme}://{base.host}/…" if self._secret else str(base.join(path.lstrip("/")))
+        )
 
     def _try(
         self,
@@ -171,10 +200,12 @@ class Transport(Scoped):
         if response.is_server_error:
             return _Failure(reason=_said(response, body))
         if not response.is_success:
-            _refuse(response, body, address)
+            _refuse(response, body, address, self._service)
         try:
             value = json.loads(body)
         except (ValueError, RecursionError) as error:
+            if self._secret:
+                return Answer(value=body.decode(errors="replace"), address=address, next_query=None)
             return _Failure(reason=f"the answer is no JSON: {error}")
         return Answer(value=value, address=address, next_query=_next_query(response))
 
@@ -184,10 +215,9 @@ class Transport(Scoped):
         for chunk in response.iter_bytes():
             data += chunk
             if len(data) > self._patience.answer_bytes:
-                msg = (
-                    f"{response.url}: the answer is larger than {self._patience.answer_bytes} bytes"
-                )
-                raise ExternalServiceError(msg, hint="ask for fewer builds a page")
+                where = self._shown(response.url.path)
+                msg = f"{where}: the answer is larger than {self._patience.answer_bytes} bytes"
+                raise ExternalServiceError(msg, hint="ask for less at once")
             if self._ticker.monotonic() - started > self._patience.request_s:
                 return _Failure(reason=f"no whole answer in {self._patience.request_s:g} s")
         return bytes(data)
@@ -212,31 +242,29 @@ class Transport(Scoped):
             self._ticker.sleep(seconds)
 
 
-def _host(url: str) -> str:
+def _host(url: str, service: Service) -> str:
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise UsageError(f"{url!r} is no URL: {error}") from error
+        raise UsageError(f"the address of {service.name} is no URL: {error}") from error
     if parsed.scheme not in {"http", "https"} or not parsed.host:
-        raise UsageError(f"{url!r} is no URL of a service", hint="it starts with https://")
+        msg = f"the address of {service.name} is no URL of a service"
+        raise UsageError(msg, hint="it starts with https://")
     return parsed.host
 
 
-def _refuse(response: httpx.Response, body: bytes, address: str) -> NoReturn:
+def _refuse(response: httpx.Response, body: bytes, address: str, service: Service) -> NoReturn:
     msg = f"{address}: {_said(response, body)}"
     match response.status_code:
         case httpx.codes.UNAUTHORIZED:
             raise UsageError(msg, hint="the token is not valid (any more): make a new one")
         case httpx.codes.FORBIDDEN:
-            changes = response.request.method != "GET"
-            scope = "write_builds" if changes else "read_builds"
-            hint = f"the token needs the scope {scope}, and access to the organisation"
-            raise UsageError(msg, hint=hint)
+            reads = response.request.method == "GET"
+            raise UsageError(msg, hint=service.reading if reads else service.writing)
         case httpx.codes.NOT_FOUND:
-            hint = "check the slugs of organisation and pipeline, and what the token may see"
-            raise NotFoundError(msg, hint=hint)
+            raise NotFoundError(msg, hint=service.missing)
         case _:
-            raise ExternalServiceError(msg, hint="is this the address of Buildkite's API?")
+            raise ExternalServiceError(msg, hint=f"is this the address of {service.name}'s API?")
 
 
 def _said(response: httpx.Response, body: bytes) -> str:
