@@ -17,19 +17,24 @@ COMMANDS = {
     "warehouse": ("gauntlet.warehouse.cli", "warehouse", "Look into the store of results."),
     "ingest": ("gauntlet.warehouse.ingest.cli", "ingest", "Bring in results, builds and logs."),
     "analyze": ("gauntlet.analyzer.cli", "analyze", "Compare builds; verdicts with reasons."),
-    "incidents": ("gauntlet.analyzer.incidents_command", "incidents", "What is broken, since when, what to do."),
-    "flakes": (
-        "gauntlet.analyzer.flakes_command",
-        "flakes",
-        "Which tests are broken or flaky.",
+    "classify": (
+        "gauntlet.analyzer.classify_command",
+        "classify",
+        "Say what kind of failure a log shows.",
     ),
+    "incidents": (
+        "gauntlet.analyzer.incidents_command",
+        "incidents",
+        "What is broken, since when, what to do.",
+    ),
+    "bisect": ("gauntlet.analyzer.bisect_command", "bisect", "Find and prove who broke it."),
+    "flakes": ("gauntlet.analyzer.flakes_command", "flakes", "Which tests are broken or flaky."),
     "quarantine": (
         "gauntlet.analyzer.quarantine_command",
         "quarantine",
         "Let flaky tests run without blocking.",
     ),
     "release": ("gauntlet.release.cli", "release", "Evaluate release gates."),
-    "bisect": ("gauntlet.analyzer.bisect_command", "bisect", "Find and prove who broke it."),
     "hud": ("gauntlet.hud.cli", "hud", "Open the pages in a browser."),
 }
 

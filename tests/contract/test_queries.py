@@ -1060,7 +1060,7 @@ def test_every_query_runs_on_an_empty_answer(store):
         "before": 0, "after": 0, "build": 0, "recipe": "none", "task": "none", "series_id": "none",
         "night": date(2020, 1, 1),
         "job_id": "none", "host": "none", "subject": "none", "repository": "none",
-        "build_id": "none", "job_ids": "none",
+        "build_id": "none", "job_ids": "none", "classifier": "none",
         "recipes": "none", "builds": "none", "commits": "none", "run_ids": "none",
         "files": "none", "sha": "none", "group_key": "none", "job_keys": "none", "item": "none",
     }  # fmt: skip

@@ -201,12 +201,15 @@ class Transport(Scoped):
             return _Failure(reason=_said(response, body))
         if not response.is_success:
             _refuse(response, body, address, self._service)
+        return self._answer(response, body, address)
+
+    def _answer(self, response: httpx.Response, body: bytes, address: str) -> Answer | _Failure:
         try:
             value = json.loads(body)
         except (ValueError, RecursionError) as error:
-            if self._secret:
-                return Answer(value=body.decode(errors="replace"), address=address, next_query=None)
-            return _Failure(reason=f"the answer is no JSON: {error}")
+            if not self._secret:
+                return _Failure(reason=f"the answer is no JSON: {error}")
+            value = body.decode(errors="replace")
         return Answer(value=value, address=address, next_query=_next_query(response))
 
     def _read(self, response: httpx.Response, started: float) -> bytes | _Failure:

@@ -1,0 +1,113 @@
+"""A line of a log as rules see it: whose line it is, what it says, whether it can say anything."""
+
+import re
+from typing import NamedTuple
+
+from gauntlet.warehouse.reports.log_text import read_line
+
+LONGEST = 4000
+_LAYERS = 6
+
+# What stands before the words of a line: who wrote it, when, how important it is. A line may
+# have several of them, one in the other.
+_PREFIX = re.compile(
+    r"(?:"
+    r"\[(?:task|taskcluster(?::\w+)?) \d{4}-\d\d-\d\d[T ][\d:.]+Z?\] ?"
+    r"|\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?: - |\s+|$)"
+    r"|\d\d:\d\d:\d\d(?:[.,]\d+)?\s+(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\s+-\s+"
+    r"|\[\d\d:\d\d:\d\d(?:[.,]\d+)?\] "
+    r"|(?P<process>\((?:[A-Z]\w*|vllm\w*)(?: rank=\d+)?(?:,? (?:pid|ip|rank|node_id)=[^\s,)]+)+"
+    r"(?:, ip=[^)]*)?\)|\[rank\d+\]:|\[gw\d+\]|\[\d+,\d+\]<std(?:err|out)>:)\s?"
+    r"|(?P<service>[a-z][\w.-]{0,40})\s+\| "
+    r"|\[[EWF]\d+ \d\d:\d\d:\d\d[\d.]* [\w.]+:\d+\] "
+    r"|[EWFI]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ [\w.]+:\d+\] "
+    r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]+:\d+\] ?"
+    r"|\[ *\d+%\] (?=FAILED|ERROR|PASSED|SKIPPED|XFAIL|XPASS|RERUN)"
+    r"|#\d+ \d+\.\d+ "
+    r"|(?P<github>##\[error\])"
+    r"|(?P<pytest>E {2,7})(?=\S)"
+    r")"
+)
+# Lines that name something bad without it having happened: a test that passed or was skipped,
+# commands and code that is shown, code in a traceback.
+_BENIGN = re.compile(
+    r"::\S.* (?:PASSED|SKIPPED|XFAIL|XPASS)\b"
+    r"|^(?:PASSED|SKIPPED|XFAIL|XPASS)\b"
+    r"|\.\.\. (?:ok|skipped\b.*|expected failure)$"
+    r"|^\[ +OK \]|^--- PASS:|^test \S+ \.\.\. ok"
+    r"|^\++ (?!\d)\S"
+    r"|^\[command\]|^##\[(?:group|warning|debug|notice|endgroup)\]"
+    r"|^\s*(?:> +)?(?:raise|assert|with|return|if|elif|except|echo|self\.assert\w+)\b[ (]"
+    r"|pytest\.raises\(|assertRaises"
+    r"|^\s*(?:# |// |\* )"
+)
+_SCRIPT = b"\x1b[36;1m"
+# Sections of pytest's output by their heading.
+_SECTION = re.compile(r"^={3,} (?P<name>[A-Za-z][A-Za-z ]*?)(?: \([^)]*\))? ={3,}$")
+_QUIET_SECTIONS = frozenset({"PASSES", "XPASSES", "warnings summary", "slowest durations"})
+
+
+class LogLine(NamedTuple):
+    """A line that may matter; ``number`` counts from 1.
+
+    ``text`` is what a person reads, without colours and times; ``body`` is that without what says
+    who wrote it, which is ``process`` (empty where it does not say).
+    """
+
+    number: int
+    text: str
+    body: str
+    process: str
+
+
+def log_line(number: int, raw: bytes) -> LogLine | None:
+    """Read a line; None where it shows a script that is run, not what came of it."""
+    if _SCRIPT in raw[:64]:
+        return None
+    text = read_line(raw).text
+    if len(text) > LONGEST:
+        text = f"{text[: LONGEST // 2]} [cut] {text[-LONGEST // 2 :]}"
+    body, process = _without_prefixes(text)
+    return LogLine(number, _without_time(text), body, process)
+
+
+def is_benign(line: LogLine) -> bool:
+    """Whether a line only names a failure: a passed test, a command, a line of code."""
+    # What pytest marks with an E happened, even where it looks like code.
+    return line.process != "E" and _BENIGN.search(line.body) is not None
+
+
+def section_of(text: str) -> str | None:
+    """Name of the section that a heading of pytest begins; None for any other line."""
+    if not text.startswith("==="):
+        return None
+    match = _SECTION.match(text)
+    return match["name"] if match else None
+
+
+def is_quiet(section: str) -> bool:
+    """Whether what a section shows is of tests that passed, or of warnings."""
+    return section in _QUIET_SECTIONS
+
+
+_TIME = re.compile(
+    r"^\[(?:task|taskcluster) \d{4}-\d\d-\d\d[T ][\d:.]+Z?\] (?:\d\d:\d\d:\d\d(?=\s))?\s*"
+    r"|^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?: - |\s+)"
+)
+
+
+def _without_time(text: str) -> str:
+    return _TIME.sub("", text, count=1).strip()
+
+
+def _without_prefixes(text: str) -> tuple[str, str]:
+    place, process = 0, ""
+    for _ in range(_LAYERS):
+        match = _PREFIX.match(text, place)
+        if match is None or match.end() == place:
+            break
+        place = match.end()
+        process = (
+            match["process"] or match["service"] or match["github"] or match["pytest"] or process
+        )
+    return text[place:], process.strip()
