@@ -44,7 +44,10 @@ _BENIGN = re.compile(
 _SCRIPT = b"\x1b[36;1m"
 # Sections of pytest's output by their heading.
 _SECTION = re.compile(r"^={3,} (?P<name>[A-Za-z][A-Za-z ]*?)(?: \([^)]*\))? ={3,}$")
-_QUIET_SECTIONS = frozenset({"PASSES", "XPASSES", "warnings summary", "slowest durations"})
+# What was run again shows once more among the failures, if it failed in the end.
+_QUIET_SECTIONS = frozenset(
+    {"PASSES", "RERUNS", "XPASSES", "warnings summary", "slowest durations"}
+)
 
 
 class LogLine(NamedTuple):
