@@ -31,9 +31,10 @@ _NODE = re.compile(r"([\w./\\-]+\.py::\S+)")
 # The last name of a test's id, without its parameters.
 _RAW_NAME = re.compile(rb"::(\w+)(?![\w:])")
 _AGAIN = re.compile(
-    r"\b(?:re-?run(?:ning|s)?|retry(?:ing)?|last-failed|--lf|succeeded when run|attempt \d)\b",
-    re.IGNORECASE,
+    r"\b(?:[Rr]e-?run(?:ning|s)?|RERUNS?|[Rr]etry(?:ing)?|last-failed|succeeded when run"
+    r"|[Aa]ttempt \d)\b|--lf\b"
 )
+_AGAIN_TEXTS = ("run", "RERUN", "etry", "last-failed", "ttempt ", "--lf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,8 +203,8 @@ class _Reader:
 
     def _match(self, line: LogLine, marks: tuple[int, ...]) -> None:
         body, text = line.body, line.text
-        if not self.reruns and _AGAIN.search(body):
-            self.reruns = True
+        if not self.reruns:
+            self.reruns = _tells_of_another_try(body)
         for rule in self.gates.rules(marks):
             for needle in rule.needles:
                 if needle in text:
@@ -273,6 +274,10 @@ class _Reader:
         self.section = ""
         self.summaries.append(Summary(line=line.number, text=line.body, **counts))
         return True
+
+
+def _tells_of_another_try(body: str) -> bool:
+    return any(text in body for text in _AGAIN_TEXTS) and _AGAIN.search(body) is not None
 
 
 def _same_test(one: str, other: str) -> bool:

@@ -31,16 +31,17 @@ _PREFIX = re.compile(
 # Lines that name something bad without it having happened: a test that passed or was skipped,
 # commands and code that is shown, code in a traceback.
 _BENIGN = re.compile(
-    r"::\S.* (?:PASSED|SKIPPED|XFAIL|XPASS)\b"
-    r"|^(?:PASSED|SKIPPED|XFAIL|XPASS)\b"
-    r"|\.\.\. (?:ok|skipped\b.*|expected failure)$"
-    r"|^\[ +OK \]|^--- PASS:|^test \S+ \.\.\. ok"
-    r"|^\++ (?!\d)\S"
-    r"|^\[command\]|^##\[(?:group|warning|debug|notice|endgroup)\]"
-    r"|^\s*(?:> +)?(?:raise|assert|with|return|if|elif|except|echo|self\.assert\w+)\b[ (]"
-    r"|pytest\.raises\(|assertRaises"
-    r"|^\s*(?:# |// |\* )"
+    r"\s*(?:"
+    r"(?:PASSED|SKIPPED|XFAIL|XPASS)\b"
+    r"|\[ +OK \]|--- PASS:|test \S+ \.\.\. ok"
+    r"|\++ (?!\d)\S"
+    r"|\[command\]|##\[(?:group|warning|debug|notice|endgroup)\]"
+    r"|(?:> +)?(?:raise|assert|with|return|if|elif|except|echo|self\.assert\w+)\b[ (]"
+    r"|# |// |\* )"
 )
+_PASSED_TEST = re.compile(r"::\S.* (?:PASSED|SKIPPED|XFAIL|XPASS)\b")
+_FINE_TEST = re.compile(r"\.\.\. (?:ok|skipped\b.*|expected failure)$")
+_EXPECTED = ("pytest.raises(", "assertRaises")
 _SCRIPT = b"\x1b[36;1m"
 # Sections of pytest's output by their heading.
 _SECTION = re.compile(r"^={3,} (?P<name>[A-Za-z][A-Za-z ]*?)(?: \([^)]*\))? ={3,}$")
@@ -77,7 +78,15 @@ def log_line(number: int, raw: bytes) -> LogLine | None:
 def is_benign(line: LogLine) -> bool:
     """Whether a line only names a failure: a passed test, a command, a line of code."""
     # What pytest marks with an E happened, even where it looks like code.
-    return line.process != "E" and _BENIGN.search(line.body) is not None
+    body = line.body
+    if line.process == "E":
+        return False
+    return (
+        _BENIGN.match(body) is not None
+        or ("::" in body and _PASSED_TEST.search(body) is not None)
+        or ("... " in body and _FINE_TEST.search(body) is not None)
+        or any(text in body for text in _EXPECTED)
+    )
 
 
 def section_of(text: str) -> str | None:
