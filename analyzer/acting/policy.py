@@ -64,6 +64,7 @@ class Chat(StrictModel):
     """Where reports go. A webhook can only post; a bot edits its message and replies in threads."""
 
     channel: str = ""
+    api_url: str = "https://slack.com/api/"
     variable: str = "SLACK_BOT_TOKEN"
     """The environment variable with the token of a bot."""
     webhook_variable: str = "SLACK_WEBHOOK_URL"

@@ -5,7 +5,6 @@ from gauntlet.analyzer.reports.slack import Message
 from gauntlet.core.errors import ExternalServiceError, UsageError
 from gauntlet.warehouse.buildkite.transport import Transport
 
-API_URL = "https://slack.com/api/"
 # Refusals that a person has to mend; anything else may be over at the next try.
 _OURS = {
     "invalid_auth": "the token is not valid (any more): make a new one",

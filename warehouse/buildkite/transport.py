@@ -104,6 +104,7 @@ class Transport(Scoped):
         are webhooks. The time for all requests together starts now. Raises UsageError for what is
         no URL.
         """
+        self._url = url
         self._service = service
         self._secret = secret_address
         self._ticker = ticker or Ticker()
@@ -185,7 +186,9 @@ class Transport(Scoped):
     ) -> Answer | _Failure:
         started = self._ticker.monotonic()
         try:
-            with self._client.stream(method, path, params=list(parameters), json=sent) as response:
+            # A base address gets a slash at its end, which a webhook does not know.
+            where = path or self._url
+            with self._client.stream(method, where, params=list(parameters), json=sent) as response:
                 body = self._read(response, started)
                 self._heed(response)
         except httpx.TransportError as error:

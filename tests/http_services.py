@@ -1,0 +1,170 @@
+"""GitHub and Slack as small servers on loopback: documented answers, and faults on demand."""
+
+import asyncio
+import threading
+from contextlib import contextmanager
+
+from aiohttp import web
+
+
+class Service:
+    """``faults`` are taken one for each request: a status, "reset", or "done, and no answer"."""
+
+    token = "secret-token"
+
+    def __init__(self):
+        self.faults, self.seen, self.url = [], [], ""
+
+    def guarded(self, handler):
+        async def handle(request):
+            self.seen.append((request.method, request.path))
+            fault = self.faults.pop(0) if self.faults else None
+            if fault == "done, and no answer":
+                await handler(request)
+            if isinstance(fault, int):
+                return web.json_response({"message": "no"}, status=fault)
+            if fault is not None:
+                request.transport.abort()
+                return web.Response()
+            return await handler(request)
+
+        return handle
+
+
+class GitHubServer(Service):
+    """The pull requests and issues of one repository, as GitHub's REST API tells them."""
+
+    def __init__(self, host):
+        super().__init__()
+        self.host = host
+
+    def application(self):
+        app = web.Application()
+        path = "/repos/acme/engine"
+        app.router.add_get(path + "/pulls/{number}", self.guarded(self._pull))
+        app.router.add_get(path + "/pulls", self.guarded(self._pulls))
+        app.router.add_post(path + "/pulls", self.guarded(self._open))
+        app.router.add_get(path + "/issues", self.guarded(self._issues))
+        app.router.add_post(path + "/issues", self.guarded(self._open_issue))
+        return app
+
+    def _told(self, pull):
+        return {
+            "number": pull.number,
+            "html_url": pull.url,
+            "state": "open" if pull.state == "open" else "closed",
+            "merged_at": "2026-11-20T12:00:00Z" if pull.state == "merged" else None,
+            "draft": pull.draft,
+            "labels": [{"id": 1, "name": name, "color": "ff0000"} for name in pull.labels],
+            "head": {"ref": pull.head, "sha": "a" * 40},
+            "merge_commit_sha": "b" * 40,
+            "user": {"login": "ann"},
+        }
+
+    async def _pull(self, request):
+        pull = self.host.pulls.get(int(request.match_info["number"]))
+        if pull is None:
+            return web.json_response({"message": "Not Found"}, status=404)
+        return web.json_response(self._told(pull))
+
+    async def _pulls(self, request):
+        owner, _, head = request.query["head"].partition(":")
+        assert (owner, request.query["state"]) == ("acme", "all")
+        found = [self._told(p) for p in reversed(self.host.pulls.values()) if p.head == head]
+        return web.json_response(found[: int(request.query["per_page"])])
+
+    async def _open(self, request):
+        sent = await request.json()
+        assert sent.pop("draft") is True
+        known = [p for p in self.host.pulls.values() if p.head == sent["head"]]
+        if any(p.state == "open" for p in known):
+            return web.json_response({"message": "A pull request already exists"}, status=422)
+        return web.json_response(self._told(self.host.open_draft(**sent)), status=201)
+
+    async def _issues(self, request):
+        assert request.query["state"] == "open"
+        found = [
+            {
+                "number": issue.number,
+                "html_url": issue.url,
+                "state": "open",
+                "labels": [{"name": name} for name in issue.labels],
+                "body": issue.text or None,
+            }
+            for issue in self.host.open_issues(request.query["labels"])
+        ]
+        pull = {"number": 99, "html_url": "https://x.example", "state": "open", "body": None}
+        return web.json_response([{**pull, "pull_request": {"url": "u"}}, *found])
+
+    async def _open_issue(self, request):
+        opened = self.host.open_issue(**await request.json())
+        told = {"number": opened.number, "html_url": opened.url, "state": "open", "labels": []}
+        return web.json_response(told, status=201)
+
+
+class SlackServer(Service):
+    """A channel of Slack: every answer is 200, and says in ``ok`` whether it went well."""
+
+    def __init__(self):
+        super().__init__()
+        self.messages, self.refusal = {}, None
+
+    def application(self):
+        app = web.Application()
+        app.router.add_post("/api/chat.postMessage", self.guarded(self._post))
+        app.router.add_post("/api/chat.update", self.guarded(self._update))
+        app.router.add_post("/services/T0/B0/secret", self.guarded(self._hook))
+        return app
+
+    def _objection(self, request, sent):
+        if self.refusal:
+            return self.refusal
+        if request.headers.get("Authorization") != f"Bearer {self.token}":
+            return "invalid_auth"
+        return None if sent["channel"] == "C1" else "channel_not_found"
+
+    async def _post(self, request):
+        sent = await request.json()
+        if error := self._objection(request, sent):
+            return web.json_response({"ok": False, "error": error})
+        stamp = f"1700000000.{len(self.messages):06}"
+        self.messages[stamp] = sent
+        return web.json_response({"ok": True, "channel": "C1", "ts": stamp, "message": sent})
+
+    async def _update(self, request):
+        sent = await request.json()
+        if error := self._objection(request, sent):
+            return web.json_response({"ok": False, "error": error})
+        if sent["ts"] not in self.messages:
+            return web.json_response({"ok": False, "error": "message_not_found"})
+        self.messages[sent["ts"]] = sent
+        return web.json_response({"ok": True, "channel": "C1", "ts": sent["ts"], "text": ""})
+
+    async def _hook(self, request):
+        self.messages[str(len(self.messages))] = await request.json()
+        return web.Response(text="ok")
+
+
+@contextmanager
+def served(service):
+    """Serve on loopback in a thread; sets the service's ``url``."""
+    loop = asyncio.new_event_loop()
+
+    async def start():
+        runner = web.AppRunner(service.application(), access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        service.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+        return runner
+
+    runner = loop.run_until_complete(start())
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield service
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.run_until_complete(runner.cleanup())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
