@@ -56,6 +56,7 @@ class Buildkite(StrictModel):
 
     organization: str = ""
     pipeline: str = ""
+    api_url: str = "https://api.buildkite.com/v2/"
     variable: str = "BUILDKITE_API_TOKEN"
     """The environment variable with the token."""
 

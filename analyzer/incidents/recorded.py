@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gauntlet.analyzer.culprits.model import Commit
-from gauntlet.analyzer.incidents.columns import Cell, columns_of, signature_of
+from gauntlet.analyzer.incidents.columns import Cell, Column, columns_of, signature_of
 from gauntlet.analyzer.incidents.history import History, Run
 from gauntlet.analyzer.incidents.incident import Culprit, Incident, Recorded
 from gauntlet.analyzer.incidents.renames import with_old_names
+from gauntlet.analyzer.incidents.streaks import is_gone
 
 # A job that did not run at so many built commits is no longer there.
 _GONE_AFTER = 30
@@ -106,11 +107,15 @@ def _carried(incident: Incident, recorded: Recorded) -> Incident:
 def _ended(recorded: Recorded, history: History) -> Ended | None:
     """What became of an incident that shows no streak any more; None while nobody can tell."""
     runs = [run for run in history.runs if run.job_key in recorded.jobs]
-    fixed = [
-        _fixed(recorded, history, cells)
+    columns = [
+        column
         for key in sorted(recorded.jobs)
-        for cells in _tracks_of(recorded, history, key, runs)
+        for column in _tracks_of(recorded, history, key, runs)
     ]
+    there = [column for column in columns if not is_gone(column)]
+    if columns and not there:
+        return Ended(recorded=recorded, change="gone", reason="what failed does not exist any more")
+    fixed = [_fixed(recorded, history, column.cells) for column in there]
     if fixed and all(fixed):
         return max((each for each in fixed if each), key=lambda each: len(each.fixed_in))
     built = {run.sha for run in history.runs}
@@ -125,7 +130,7 @@ def _ended(recorded: Recorded, history: History) -> Ended | None:
 
 def _tracks_of(
     recorded: Recorded, history: History, key: str, runs: Iterable[Run]
-) -> Iterable[tuple[Cell, ...]]:
+) -> Iterable[Column]:
     mine = [run for run in runs if run.job_key == key]
     for column in columns_of(history.mainline, key, mine):
         if column.track.name in recorded.tests or (
@@ -134,7 +139,7 @@ def _tracks_of(
                 signature_of(run) == recorded.signature for cell in column.cells for run in cell.bad
             )
         ):
-            yield column.cells
+            yield column
 
 
 def _fixed(recorded: Recorded, history: History, cells: Sequence[Cell]) -> Ended | None:

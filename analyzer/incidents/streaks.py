@@ -9,6 +9,9 @@ from gauntlet.analyzer.flakes.judge import History, judge
 from gauntlet.analyzer.incidents.columns import Cell, Column
 from gauntlet.analyzer.incidents.history import Run
 
+# One report without a test may be a report that was cut short.
+_GONE_AFTER = 2
+
 
 @dataclass(frozen=True)
 class Streak:
@@ -63,6 +66,8 @@ def find_streak(column: Column) -> Streak | None:
     committed explains it. What fails more often than not since a change is broken all the same,
     though it passes now and then: then the change is looked for by rate.
     """
+    if is_gone(column):
+        return None
     told = [cell for cell in column.cells if cell.says != "nothing"]
     bad: list[Cell] = []
     while told and (told[-1].says == "bad" or told[-1].turned_bad):
@@ -84,6 +89,12 @@ def find_streak(column: Column) -> Streak | None:
         flakes=sum(len(cell.bad) for cell in _alone(told)),
         passes_before=sum(len(cell.good) for cell in told),
     )
+
+
+def is_gone(column: Column) -> bool:
+    """Whether what a column follows does not exist any more: runs since then do not have it."""
+    last = column.cells[-_GONE_AFTER:]
+    return len(last) == _GONE_AFTER and all(cell.absent for cell in last)
 
 
 def _often_bad(column: Column, told: Sequence[Cell]) -> Streak | None:

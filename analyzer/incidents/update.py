@@ -1,7 +1,7 @@
 """What there is to record of incidents: what is new, what changed, what has ended."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -161,15 +161,27 @@ def say(
     return row.model_copy(update={"actor": actor})
 
 
+def record_reverts(
+    opened: Iterable[tuple[Incident, str]], location: str, *, at: datetime, run_id: str = ""
+) -> int:
+    """Record where the reverts of incidents are to be found."""
+    rows = [
+        _decision(replace(incident, revert_url=url), "open", at, run_id) for incident, url in opened
+    ]
+    return _write(rows, location, at, what="incident-reverts")
+
+
 def write_word(row: DecisionRow, location: str) -> None:
     """Record the word of a person."""
     _write([row], location, row.at)
 
 
-def _write(rows: Iterable[DecisionRow], location: str, at: datetime) -> int:
+def _write(
+    rows: Iterable[DecisionRow], location: str, at: datetime, *, what: str = "incidents"
+) -> int:
     found = tuple(rows)
     if found:
-        deliver(location, [decision_batch(found[0].run_id, "incidents", found, at)])
+        deliver(location, [decision_batch(found[0].run_id, what, found, at)])
     return len(found)
 
 

@@ -31,6 +31,10 @@ class Found:
     branch: str
     picture: Picture | None
     measured: NightReport | None
+    new: frozenset[str] = frozenset()
+    """Ids of incidents that were recorded this night."""
+    ended: tuple[Entry, ...] = ()
+    """Incidents that were recorded as over this night."""
     flaky: tuple[Entry, ...] = ()
     infra: tuple[Entry, ...] = ()
     wrong_exit_codes: tuple[Entry, ...] = ()
@@ -44,16 +48,20 @@ class Found:
 def assemble(found: Found) -> Report:
     """Sort what was found into sections, the most urgent first."""
     listed = [] if found.picture is None else _listed(found.picture)
-    new = [each for each in listed if each.recorded is None]
-    known = [each for each in listed if each.recorded is not None]
-    ended = () if found.picture is None else found.picture.ended
+    sure = [each for each in listed if each.incident.status == "confirmed"]
+    new = [each for each in sure if _is_new(each, found.new)]
+    known = [each for each in sure if not _is_new(each, found.new)]
+    unsure = [each for each in listed if each.incident.status != "confirmed"]
+    over = () if found.picture is None else map(_ended, found.picture.ended)
+    ended = {entry.key: entry for entry in (*found.ended, *over)}
     losses = () if found.measured is None else found.measured.new
     missing = [*found.missing_jobs, *_missing(found.measured)]
     sections = (
         Section(name="Newly broken", entries=_incidents(new, found.hud_url), threads=True),
         Section(name="Slower or worse", entries=tuple(_losses(losses, found.hud_url))),
         Section(name="Still broken", entries=_incidents(known, found.hud_url), threads=True),
-        Section(name="Fixed", entries=tuple(map(_ended, ended))),
+        Section(name="To run again", entries=_incidents(unsure, found.hud_url)),
+        Section(name="Fixed", entries=tuple(ended.values())),
         Section(name="Flaky", entries=found.flaky),
         Section(name="Infrastructure", entries=found.infra),
         Section(name="Wrong exit codes", entries=found.wrong_exit_codes),
@@ -90,6 +98,10 @@ def _headline(sections: Sequence[Section], unknown: Sequence[str]) -> str:
 
 def _listed(picture: Picture) -> list[Continued]:
     return [e for e in picture.open if e.recorded is None or e.recorded.outcome != "ignored"]
+
+
+def _is_new(each: Continued, new: frozenset[str]) -> bool:
+    return each.recorded is None or each.incident.incident_id in new
 
 
 def _incidents(listed: Iterable[Continued], hud_url: str) -> tuple[Entry, ...]:

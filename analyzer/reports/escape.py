@@ -18,8 +18,18 @@ def code(text: str) -> str:
 
 def plain(text: str) -> str:
     """Text in a line of Markdown: what would mean something is escaped, and nobody is called."""
-    escaped = "".join(f"\\{c}" if c in _MARKUP else c for c in one_line(text))
+    flat = one_line(text)
+    escaped = "".join(
+        f"\\{c}" if c in _MARKUP and not _inside_word(flat, place) else c
+        for place, c in enumerate(flat)
+    )
     return escaped.replace("@", "@\u200b")
+
+
+def _inside_word(text: str, place: int) -> bool:
+    """Whether a character is an underscore inside a word, where it means nothing."""
+    around = text[max(0, place - 1) : place], text[place + 1 : place + 2]
+    return text[place] == "_" and all(each.isalnum() for each in around)
 
 
 def slack(text: str) -> str:

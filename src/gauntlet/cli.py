@@ -34,6 +34,7 @@ COMMANDS = {
         "quarantine",
         "Let flaky tests run without blocking.",
     ),
+    "nightly": ("gauntlet.analyzer.night_command", "nightly", "Everything that a night needs."),
     "release": ("gauntlet.release.cli", "release", "Evaluate release gates."),
     "hud": ("gauntlet.hud.cli", "hud", "Open the pages in a browser."),
 }

@@ -1061,6 +1061,7 @@ def test_every_query_runs_on_an_empty_answer(store):
         "night": date(2020, 1, 1),
         "job_id": "none", "host": "none", "subject": "none", "repository": "none",
         "build_id": "none", "job_ids": "none", "classifier": "none",
+        "kind": "none", "failure_classes": "none", "since": NOON, "until": NOON,
         "recipes": "none", "builds": "none", "commits": "none", "run_ids": "none",
         "files": "none", "sha": "none", "group_key": "none", "job_keys": "none", "item": "none",
     }  # fmt: skip

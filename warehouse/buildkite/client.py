@@ -85,6 +85,19 @@ class HttpBuildkite:
         """Let a blocked step go on; returns it."""
         return self._change(pipeline, number, job_id, "unblock")
 
+    def log(self, pipeline: Pipeline, number: int, job_id: str) -> str | None:
+        """The log of one attempt; None where there is none (any more)."""
+        job = f"{_builds_path(pipeline)}/{number}/jobs/{quote(job_id, safe='')}"
+        try:
+            answer = self._transport.get(f"{job}/log")
+        except NotFoundError:
+            return None
+        content = answer.value.get("content") if isinstance(answer.value, dict) else None
+        if not isinstance(content, str):
+            msg = f"{answer.address}: the answer has no content"
+            raise ExternalServiceError(msg, hint="is this the address of Buildkite's API?")
+        return content
+
     def _change(self, pipeline: Pipeline, number: int, job_id: str, what: str) -> object:
         job = f"{_builds_path(pipeline)}/{number}/jobs/{quote(job_id, safe='')}"
         return self._transport.send("PUT", f"{job}/{what}", {}).value

@@ -136,7 +136,8 @@ def test_code_stays_code_whatever_stands_in_it(text):
 @given(st.text(max_size=80))
 def test_escaped_text_has_no_mark_that_is_not_escaped(text):
     shown = plain(text)
-    for mark in "*_[]<>`|":
+    assert plain("test_one[a_b] _x_") == "test_one\\[a_b\\] \\_x\\_"
+    for mark in "*[]<>`|":
         assert mark not in shown.replace(f"\\{mark}", "").replace("\\\\", "")
     assert "<" not in slack(text)
 

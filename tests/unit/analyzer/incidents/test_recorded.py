@@ -157,6 +157,12 @@ def test_a_test_that_passes_ends_its_incident_though_its_job_is_red():
     assert (ended.recorded.incident_id, ended.by.sha) == (known.incident_id, sha(12))
 
 
+def test_an_incident_of_a_test_that_was_deleted_is_closed_as_gone():
+    known = recorded(reported("a", {"t1": BROKEN, "t2": "PPPPPPPPPPP"}))
+    _, (ended,) = continued(known, reported("a", {"t1": BROKEN + "--", "t2": "PPPPPPPPPPPPP"}))
+    assert (ended.change, ended.reason) == ("gone", "what failed does not exist any more")
+
+
 @pytest.mark.parametrize("outcome", ["fixed"])
 def test_what_was_closed_is_not_closed_again(outcome):
     known = recorded(runs("a", BROKEN), outcome=outcome)

@@ -239,7 +239,7 @@ SCENARIOS = {
     ),
     "a test was deleted while it failed": (
         [reported("a", {"t1": "PPPPFF---", "t2": "PPPPPPPPP"})],
-        one(5, 4, "restart", 1, tests=("t1",), status="suspected"),
+        [],
     ),
     "one test on two queues": (
         [
