@@ -161,6 +161,13 @@ def say(
     return row.model_copy(update={"actor": actor})
 
 
+def record_incident(incident: Incident, location: str, *, at: datetime, run_id: str = "") -> int:
+    """Record one open incident of which more is known, such as its culprit."""
+    return _write(
+        [_decision(incident, "open", at, run_id)], location, at, what=incident.incident_id
+    )
+
+
 def record_reverts(
     opened: Iterable[tuple[Incident, str]], location: str, *, at: datetime, run_id: str = ""
 ) -> int:
