@@ -17,7 +17,10 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precision:
-    """How often an accusation was right. ``share`` is None while nothing has been decided."""
+    """How often an accusation was right. ``share`` is None while nothing has been decided.
+
+    ``waiting`` are drafts of which nobody has decided yet.
+    """
 
     right: int
     wrong: int
@@ -51,7 +54,7 @@ def precision(outcomes: Iterable[str]) -> Precision:
     counted = Counter(outcomes)
     right = counted["merged"] + counted["fixed-forward"]
     wrong = counted["closed"]
-    waiting = counted.total() - right - wrong
+    waiting = counted["opened"]
     if right + wrong == 0:
         return Precision(right=0, wrong=0, waiting=waiting, share=None, low=None, high=None)
     interval = stats.binomtest(right, right + wrong).proportion_ci(_LEVEL, method="exact")

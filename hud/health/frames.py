@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from gauntlet.analyzer.reverts.record import precision as revert_precision
 from gauntlet.hud import palette
 from gauntlet.hud.shell.times import duration
 
@@ -38,15 +39,12 @@ def asked(counts: Counter[str]) -> pd.DataFrame:
 
 
 def precision(record: pd.DataFrame) -> str:
-    """The bot's record in one sentence: of its reverts that were decided upon, how many held."""
-    held = int(record.loc[record["outcome"] == "merged", "reverts"].sum())
-    closed = int(record.loc[record["outcome"] == "closed", "reverts"].sum())
-    if held + closed == 0:
+    """The bot's record in one sentence: how often its accusations were right."""
+    outcomes = record["outcome"].repeat(record["reverts"])
+    told = revert_precision(outcomes)
+    if told.share is None:
         return "No revert of the bot was merged or closed yet, so nothing says how good it is."
-    decided = held + closed
-    return (
-        f"{held} of {decided} reverts that people decided upon were merged ({held / decided:.0%})."
-    )
+    return f"Of the reverts that people decided upon: {told}. A repair of the culprit counts as right."
 
 
 def newest_alerts(rows: pd.DataFrame) -> pd.DataFrame:

@@ -67,7 +67,7 @@ def test_all_books_at_one_look(show, filled, location):
     shown = show("health")
     assert "Sources late 0 of 1" in shown.text
     assert "Parcels waiting 1" in shown.text
-    assert "2 of 3 reverts that people decided upon were merged (67%)" in shown.text
+    assert "Of the reverts that people decided upon: 2 of 3 right (67%, 95 % interval" in shown.text
     sources, refused, bot, escapes, alerts, asked = shown.tables
     assert list(sources["state"]) == ["? no rhythm"]
     assert list(refused["reasons"]) == [f"time: -1; {HOSTILE}"]
