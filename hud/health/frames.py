@@ -40,8 +40,8 @@ def asked(counts: Counter[str]) -> pd.DataFrame:
 
 def precision(record: pd.DataFrame) -> str:
     """The bot's record in one sentence: how often its accusations were right."""
-    outcomes = record["outcome"].repeat(record["reverts"])
-    told = revert_precision(outcomes)
+    counted = zip(record["outcome"], record["reverts"], strict=True)
+    told = revert_precision(outcome for outcome, reverts in counted for _ in range(reverts))
     if told.share is None:
         return "No revert of the bot was merged or closed yet, so nothing says how good it is."
     return f"Of the reverts that people decided upon: {told}. A repair of the culprit counts as right."
