@@ -10,7 +10,9 @@ from pathlib import Path
 
 import click
 
+from gauntlet.analyzer.acting.policy import Policy as ActingPolicy
 from gauntlet.analyzer.comparison.margins import Margins
+from gauntlet.analyzer.failures.rules import RuleFile
 from gauntlet.cli import COMMANDS, gauntlet
 from gauntlet.harness.simulator.config import SimulatorConfig
 from gauntlet.perf_eval.recipe import Recipe
@@ -22,6 +24,8 @@ SCHEMAS = {
     "simulator": SimulatorConfig,
     "policy": Policy,
     "margins": Margins,
+    "acting": ActingPolicy,
+    "failure-rules": RuleFile,
 }
 
 

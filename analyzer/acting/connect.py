@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 
 from gauntlet.analyzer.acting.policy import Policy
+from gauntlet.analyzer.acting.switch import Permit, ask_switch
 from gauntlet.analyzer.codehost.github import GitHub
 from gauntlet.analyzer.codehost.port import CodeHost
 from gauntlet.analyzer.reports.chat import Chat
@@ -36,6 +37,21 @@ def code_host(policy: Policy, environment: Mapping[str, str] | None = None) -> C
     token = _secret(where.variable, f"the repository {where.slug}", environment)
     transport = Transport(where.api_url, authorization=f"Bearer {token}", service=GITHUB)
     return GitHub(transport, where.slug)
+
+
+def permit_of(policy: Policy, host: CodeHost | None) -> Permit:
+    """Ask the switch; the label that stops is looked for at the code host.
+
+    Without a host nobody can be asked for it, which is a no.
+    """
+    if host is None:
+        return ask_switch(policy.switch)
+
+    def stopped(label: str) -> str | None:
+        issues = host.open_issues(label)
+        return issues[0].url if issues else None
+
+    return ask_switch(policy.switch, stopped=stopped)
 
 
 def chat(policy: Policy, environment: Mapping[str, str] | None = None) -> Chat | None:

@@ -38,6 +38,12 @@ class DrainLimits(Limits):
     """Share of a queue's hosts that may be out at once; one may always be."""
     command: tuple[str, ...] = ()
     """What takes a host out, ``{host}`` for its name; empty: pause its agents at Buildkite."""
+    resume_command: tuple[str, ...] = ()
+    """What brings a host back, where ``command`` takes it out."""
+    pause_minutes: int = Field(default=10_080, ge=5, le=10_080)
+    """For how long agents are paused; Buildkite ends a pause after seven days at the latest."""
+    auto_resume: bool = False
+    """Whether a host returns when its alert closes; else a person lets it return."""
 
 
 class Repository(StrictModel):

@@ -230,11 +230,15 @@ def stale_findings(
 
 
 def announced_before(alerts: Iterable[Mapping[str, Any]], night: date) -> dict[str, Alert]:
-    """The latest alert about each subject that was recorded for an earlier night."""
+    """The latest alert about each subject that was recorded for an earlier night.
+
+    Alerts of the fleet and other people's are told elsewhere: only the history's own are read.
+    """
     found = {}
     for row in alerts:
         said = str(row["run_id"]).removeprefix(_RUN)
-        if said < night.isoformat():
+        own = row["subject"].startswith(PREFIX) and row["run_id"].startswith(_RUN)
+        if own and said < night.isoformat():
             evidence = json.loads(row["evidence"])
             found[str(row["subject"])] = Alert(
                 outcome=str(row["outcome"]),

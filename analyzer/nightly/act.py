@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gauntlet.analyzer.acting.switch import Permit, ask_switch
+from gauntlet.analyzer.acting.connect import permit_of
+from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.codehost.port import CodeHost, PullRequest
 from gauntlet.analyzer.flakes.edges import check_quarantines
 from gauntlet.analyzer.incidents.evidence import count
@@ -27,7 +28,7 @@ REVERTS = "reverts.json"
 
 def act(night: Night, folder: NightFolder) -> Told:
     """Follow earlier reverts up, propose new ones, and end quarantines whose time has come."""
-    permit = permit_of(night)
+    permit = permit_of(night.policy, night.host)
     followed = follow_up(night)
     made = _reverts(night, permit)
     folder.save(REVERTS, [_plain(each) for each in made])
@@ -39,19 +40,6 @@ def act(night: Night, folder: NightFolder) -> Told:
         f"{count(len(changes), 'quarantine')} looked at",
     ]
     return Told(detail="; ".join(told))
-
-
-def permit_of(night: Night) -> Permit:
-    """Ask the switch; the label that stops is looked for at the code host."""
-    host = night.host
-    if host is None:
-        return ask_switch(night.policy.switch)
-
-    def stopped(label: str) -> str | None:
-        issues = host.open_issues(label)
-        return issues[0].url if issues else None
-
-    return ask_switch(night.policy.switch, stopped=stopped)
 
 
 def _reverts(night: Night, permit: Permit) -> Sequence[Made]:

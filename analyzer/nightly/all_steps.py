@@ -5,6 +5,7 @@ from gauntlet.analyzer.nightly.bring_in import bring_in
 from gauntlet.analyzer.nightly.look import classify, incidents, judge
 from gauntlet.analyzer.nightly.night import Step
 from gauntlet.analyzer.nightly.tell import tell
+from gauntlet.analyzer.nightly.watch import watch
 
 STEPS = (
     Step(name="ingest", run=bring_in),
@@ -12,5 +13,6 @@ STEPS = (
     Step(name="classify", run=classify),
     Step(name="incidents", run=incidents),
     Step(name="act", run=act),
+    Step(name="alerts", run=watch),
     Step(name="report", run=tell),
 )

@@ -11,6 +11,7 @@ from gauntlet.analyzer.incidents.history import SAYS_NOTHING
 from gauntlet.analyzer.nightly.journal import NightFolder
 from gauntlet.analyzer.nightly.look import INCIDENTS, look_at, measured
 from gauntlet.analyzer.nightly.night import Night, Told
+from gauntlet.analyzer.nightly.watch import ALERTS
 from gauntlet.analyzer.reports.assemble import Found, assemble
 from gauntlet.analyzer.reports.delivery import Board, deliver_report
 from gauntlet.analyzer.reports.markdown import markdown
@@ -65,7 +66,8 @@ def make_report(night: Night, folder: NightFolder) -> Report:
             unknown.append(f"{name}: {error.message}")
             return None
 
-    kept = folder.load(INCIDENTS)
+    kept, watched = folder.load(INCIDENTS), folder.load(ALERTS)
+    unknown += [f"alerts: {words}" for words in watched.get("unread", ())]
     picture = part("incidents", lambda: look_at(night))
     judged = part("measurements", lambda: measured(night))
     lists = {
@@ -90,6 +92,7 @@ def make_report(night: Night, folder: NightFolder) -> Report:
             infra=lists["infrastructure"],
             wrong_exit_codes=lists["wrong exit codes"],
             missing_jobs=lists["missing jobs"],
+            alerts=tuple(Entry.of(each) for each in watched.get("entries", ())),
             precision=bot,
             unknown=tuple(dict.fromkeys(unknown)),
             hud_url=night.policy.chat.hud_url,

@@ -1,5 +1,6 @@
 """A report: sections of entries, whoever shows them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -27,6 +28,17 @@ class Entry:
             "links": [list(link) for link in self.links],
             "command": self.command,
         }
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> "Entry":
+        """Read plain data back."""
+        return cls(
+            key=value["key"],
+            title=value["title"],
+            facts=tuple(value["facts"]),
+            links=tuple((words, address) for words, address in value["links"]),
+            command=value["command"],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

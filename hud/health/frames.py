@@ -44,7 +44,9 @@ def precision(record: pd.DataFrame) -> str:
     told = revert_precision(outcome for outcome, reverts in counted for _ in range(reverts))
     if told.share is None:
         return "No revert of the bot was merged or closed yet, so nothing says how good it is."
-    return f"Of the reverts that people decided upon: {told}. A repair of the culprit counts as right."
+    return (
+        f"Of the reverts that people decided upon: {told}. A repair of the culprit counts as right."
+    )
 
 
 def newest_alerts(rows: pd.DataFrame) -> pd.DataFrame:

@@ -34,6 +34,11 @@ COMMANDS = {
         "quarantine",
         "Let flaky tests run without blocking.",
     ),
+    "alerts": (
+        "gauntlet.analyzer.alerts_command",
+        "alerts",
+        "What is wrong with the fleet, and who owns it.",
+    ),
     "nightly": ("gauntlet.analyzer.night_command", "nightly", "Everything that a night needs."),
     "release": ("gauntlet.release.cli", "release", "Evaluate release gates."),
     "hud": ("gauntlet.hud.cli", "hud", "Open the pages in a browser."),

@@ -57,7 +57,7 @@ def scene(tmp_path):
     shas = [repository.commit(f"Change {n} (#{n})", {f"f{n}.py": "x"}) for n in range(1, 12)]
     repository.push()
     with served_folder(tmp_path / "warehouse") as location:
-        give(location, "start", *rows_of(shas, 8))
+        give(location, "start", *rows_of(shas, 8), just_now())
         yield repository, shas, location, tmp_path
 
 
@@ -80,6 +80,13 @@ def rows_of(shas, good):
         yield row
         if place > good:
             yield failure_row(row)
+
+
+def just_now():
+    """A job of another branch that ended a moment ago: the fleet is not silent."""
+    now = utc_now()
+    times = ("created_at", "runnable_at", "started_at", "finished_at")
+    return attempt_row("lint", 99, branch="pr").model_copy(update=dict.fromkeys(times, now))
 
 
 def give(location, name, *rows):
@@ -120,6 +127,7 @@ def test_a_night_finds_what_broke_reports_it_once_and_done_again_changes_nothing
         ("classify", "done"),
         ("incidents", "done"),
         ("act", "done"),
+        ("alerts", "done"),
         ("report", "done"),
     ]
     text = (opened.folder / "report.md").read_text()

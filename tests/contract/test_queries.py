@@ -1041,6 +1041,115 @@ def test_attempts_of_hosts_come_with_what_failed_them(store):
     ]  # fmt: skip
 
 
+def test_attempts_of_the_whole_fleet_come_with_their_queue_and_end(store):
+    now = utc_now()
+    key = {"created_at": now - timedelta(hours=1), "finished_at": now - MINUTE, "branch": "fleet"}
+    found = [
+        attempt_row("fleet-a", 1, host="f1", queue="fleet-1", **key),
+        attempt_row("fleet-a", 2, host="f2", queue="fleet-2", state="failed", **key),
+        attempt_row("fleet-a", 3, host="f2", queue="fleet-2", state="running", **key),
+    ]
+    store.insert(batch("fleet", *found, failure_row(found[1], "infra_machine")))
+    rows = [row for row in store.query("fleet_attempts") if row["queue"].startswith("fleet-")]
+    assert [(row["host"], row["failure_class"]) for row in rows] == [
+        ("f1", None), ("f2", "infra_machine")
+    ]  # fmt: skip
+    assert rows[0]["ended_at"].utcoffset() == timedelta(0)
+    assert store.query("fleet_attempts", ago_s=86_400 * 300) == []
+
+
+def test_recent_failures_name_their_change_and_how_long_they_took(store):
+    now = utc_now()
+
+    def ended(number, hours, **changes):
+        end = now - timedelta(hours=hours)
+        times = {"created_at": end, "started_at": end - 2 * MINUTE, "finished_at": end}
+        return attempt_row("recent", number, state="failed", **times | changes)
+
+    rows = [ended(301, 1), ended(302, 2), ended(303, 9), ended(304, 1, soft_failed=True)]
+    pull = build_row(301, pull_request=77, created_at=now - timedelta(hours=1))
+    store.insert(batch("recent", *rows, failure_row(rows[0], "dependency"), pull))
+    found = [row for row in store.query("recent_failures") if row["job_key"] == "recent"]
+    assert [(row["change"], row["failure_class"], row["took_s"]) for row in found] == [
+        (f"commit {sha_of(302)}", "", 120.0), ("#77", "dependency", 120.0)
+    ]  # fmt: skip
+
+
+def test_what_waited_is_known_at_any_instant(store):
+    now = utc_now()
+
+    def job(number, waits_min, **changes):
+        since = now - waits_min * MINUTE
+        fields = {"created_at": since, "runnable_at": since, "queue": "waited",
+                  "state": "scheduled", "started_at": None, "finished_at": None}  # fmt: skip
+        return attempt_row("waited", number, **fields | changes)
+
+    store.insert(
+        batch(
+            "waited",
+            job(1, 60),
+            job(2, 30, state="passed", started_at=now - 7 * MINUTE, finished_at=now),
+            job(3, 50, state="canceled", finished_at=now - 20 * MINUTE),
+            job(4, 50, state="canceled"),
+            job(5, 50, runnable_at=None, state="waiting"),
+        )
+    )
+    rows = {r["ago_s"]: r for r in store.query("waiting_at", steps=7) if r["queue"] == "waited"}
+    assert [rows[ago]["waiting"] for ago in (0, 300, 600, 1200, 1500)] == [1, 1, 2, 2, 3]
+    assert rows[0]["oldest_wait_s"] == pytest.approx(3600, abs=60)
+    assert "waited" in {row["queue"] for row in store.query("known_queues")}
+
+
+def test_usual_durations_are_of_attempts_that_passed(store):
+    now = utc_now()
+    rows = [
+        attempt_row("usual", n, created_at=now, started_at=now - n * MINUTE, finished_at=now,
+                    state="failed" if n == 9 else "passed")
+        for n in (1, 2, 3, 9)
+    ]  # fmt: skip
+    store.insert(batch("usual", *rows))
+    (found,) = store.query("usual_seconds", job_keys="usual\nnone")
+    assert (found["p50_s"], found["passes"]) == (120.0, 3)
+
+
+def test_the_pulse_of_a_fleet_is_its_newest_job_and_its_longest_silence(store):
+    store.insert(batch("pulse", attempt_row("pulse", 1, created_at=utc_now(), finished_at=None)))
+    (row,) = store.query("fleet_pulse")
+    assert 0 <= row["age_s"] < 600
+    assert row["silent_hours"] >= 1
+    assert store.query("fleet_pulse", ago_s=86_400 * 300)[0]["newest"] is None
+
+
+def test_starts_of_nightlies_are_those_of_schedules_and_of_measured_runs(store):
+    now = utc_now() - timedelta(days=1)
+    store.insert(
+        batch(
+            "starts",
+            build_row(401, source="schedule", pipeline="nightly-ci", created_at=now),
+            build_row(402, source="webhook", pipeline="nightly-ci", created_at=now - MINUTE * 60),
+            repetition_row("starts", side="single", recipe="nightly-x", started_at=now),
+        )
+    )
+    found = {(row["name"], row["kind"]) for row in store.query("nightly_starts")}
+    assert {("nightly-ci main", "pipeline"), ("recipe nightly-x", "recipe")} <= found
+    starts = [r for r in store.query("nightly_starts") if r["name"] == "nightly-ci main"]
+    assert len(starts) == 1
+
+
+def test_the_newest_word_about_each_alert_counts(store):
+    now = utc_now()
+    rows = [
+        decision_row("", "alert", "disk/word", outcome=outcome, at=now + n * MINUTE,
+                     decision_id=f"disk{n}")
+        for n, outcome in enumerate(("open", "closed"))
+    ]  # fmt: skip
+    rows.append(decision_row("", "alert", "history/word", at=now, decision_id="history-word"))
+    store.insert(batch("alert words", *rows))
+    found = {row["subject"]: row["outcome"] for row in store.query("alert_states")}
+    assert found["disk/word"] == "closed"
+    assert not any(subject.startswith("history/") for subject in found)
+
+
 def test_files_have_the_author_of_most_of_their_commits(store):
     now = utc_now()
     rows = [

@@ -61,6 +61,8 @@ def history_rows():
         waiting_job(30, job_name=HOSTILE),
         waiting_job(31),
         decision_row("", "alert", "host/gpu-0", outcome="sick", reason=HOSTILE, at=NOW),
+        decision_row("", "alert", "host/gpu-1", outcome="open", at=NOW - MINUTE, decision_id="o"),
+        decision_row("", "alert", "host/gpu-1", outcome="closed", at=NOW, decision_id="c"),
     ]
 
 

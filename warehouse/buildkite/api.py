@@ -88,3 +88,13 @@ class BuildkiteApi(Protocol):
 
     def build(self, pipeline: Pipeline, number: int) -> object | None:
         """One build with every attempt of its jobs; None where there is none (any more)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A connected agent and the host that it runs on."""
+
+    agent_id: str
+    name: str
+    host: str
+    paused: bool = False

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote
 
 from gauntlet.core.errors import ExternalServiceError
-from gauntlet.warehouse.buildkite.api import BuildPage, BuildQuery, NewBuild, Pipeline
-from gauntlet.warehouse.buildkite.transport import NotFoundError, Transport
+from gauntlet.warehouse.buildkite.api import Agent, BuildPage, BuildQuery, NewBuild, Pipeline
+from gauntlet.warehouse.buildkite.transport import Answer, NotFoundError, Service, Transport
 
 API_URL = "https://api.buildkite.com/v2/"
 AGENT_URL = "https://agent.buildkite.com/v3/"
@@ -131,3 +131,61 @@ def _parameters(query: BuildQuery) -> list[tuple[str, str]]:
 
 def _written(instant: datetime) -> str:
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+AGENTS = Service(
+    name="Buildkite",
+    reading="the token needs the scope read_agents, and access to the organisation",
+    writing="the token needs the scope write_agents, of a user who may stop agents",
+    missing="check the slug of the organisation, and whether the agent is still connected",
+)
+
+
+class HttpAgents:
+    """The connected agents of an organisation: who is on a host, pausing and resuming them."""
+
+    def __init__(self, transport: Transport, organization: str, *, pause_minutes: int) -> None:
+        """Ask over ``transport``; a pause ends by itself, after 10,080 minutes at the latest."""
+        self._transport = transport
+        self._path = f"organizations/{quote(organization, safe='')}/agents"
+        self._pause_minutes = pause_minutes
+
+    def agents_of(self, host: str) -> tuple[Agent, ...]:
+        """The connected agents of a host; none where it is not known."""
+        found: list[Agent] = []
+        parameters = [("hostname", host), ("per_page", str(MAX_PER_PAGE))]
+        while parameters:
+            answer = self._transport.get(self._path, parameters)
+            found += (_agent(value, answer.address) for value in _listed(answer))
+            parameters = parse_qsl(answer.next_query or "")
+        # A filter that a proxy drops would pause the whole fleet.
+        return tuple(agent for agent in found if agent.host == host)
+
+    def pause(self, agent: Agent, note: str) -> None:
+        """Give an agent no more jobs; what it runs goes on."""
+        body = {"note": note, "timeout_in_minutes": self._pause_minutes}
+        self._transport.send("PUT", self._change(agent, "pause"), body)
+
+    def resume(self, agent: Agent) -> None:
+        """Give an agent jobs again."""
+        self._transport.send("PUT", self._change(agent, "resume"), {})
+
+    def _change(self, agent: Agent, what: str) -> str:
+        return f"{self._path}/{quote(agent.agent_id, safe='')}/{what}"
+
+
+def _listed(answer: Answer) -> list[object]:
+    if not isinstance(answer.value, list):
+        msg = f"{answer.address}: expected a list of agents, found {type(answer.value).__name__}"
+        raise ExternalServiceError(msg, hint="is this the address of Buildkite's API?")
+    return answer.value
+
+
+def _agent(value: object, address: str) -> Agent:
+    fields = value if isinstance(value, dict) else {}
+    texts = [fields.get(key) for key in ("id", "name", "hostname")]
+    if not all(isinstance(text, str) for text in texts) or not texts[0]:
+        msg = f"{address}: an agent without id, name and hostname"
+        raise ExternalServiceError(msg, hint="is this the address of Buildkite's API?")
+    agent_id, name, host = map(str, texts)
+    return Agent(agent_id=agent_id, name=name, host=host, paused=fields.get("paused") is True)

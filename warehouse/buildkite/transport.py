@@ -207,6 +207,8 @@ class Transport(Scoped):
         return self._answer(response, body, address)
 
     def _answer(self, response: httpx.Response, body: bytes, address: str) -> Answer | _Failure:
+        if response.status_code == httpx.codes.NO_CONTENT:
+            return Answer(value=None, address=address, next_query=None)
         try:
             value = json.loads(body)
         except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
--- Which hosts of a queue fail more than its other hosts? With the newest alert about each that has not expired.
+-- Which hosts of a queue fail more than its other hosts? With the newest alert about each that is not closed and has not expired.
 -- infra_failed: attempts that failed for reasons of the machines. Rates are NULL where nothing was attempted.
 -- @queue: the queue
 -- @days: how many days back = 7
@@ -41,7 +41,7 @@ LEFT JOIN
     FROM decisions AS d
     WHERE kind = 'alert' AND startsWith(subject, 'host/')
     GROUP BY subject
-    HAVING ifNull(argMax(tuple(expires_at), d.at).1 > now(), true)
+    HAVING ifNull(argMax(tuple(expires_at), d.at).1 > now(), true) AND outcome != 'closed'
 ) AS a ON a.subject = concat('host/', h.host)
 ORDER BY alert != '' DESC, infra_share DESC, failed_share DESC, host
 SETTINGS join_use_nulls = 1

@@ -96,6 +96,14 @@ def test_more_statistics_of_an_announced_loss_join_it():
     assert judged(elsewhere, alerts=before).verdict == "same"
 
 
+@pytest.mark.parametrize("subject", ["host/h1", "queue-wait/l4", "disk/h1", "history/by/hand"])
+@pytest.mark.parametrize("evidence", ["", "{}", "a note", '{"owner": "fleet"}'])
+def test_alerts_of_the_fleet_are_none_of_the_history(subject, evidence):
+    other = {"subject": subject, "run_id": "alerts", "outcome": "open", "evidence": evidence}
+    before = alerts_of(judged(described(STEP)), NIGHT - timedelta(days=1))
+    assert announced_before([other, *before], NIGHT) == announced_before(before, NIGHT)
+
+
 def test_what_is_old_when_it_is_first_seen_is_history():
     report = judged(described(shape(change(10, 5.0), level_from=10)))
     assert (report.verdict, len(report.ongoing)) == ("same", 1)

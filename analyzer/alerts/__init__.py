@@ -1,0 +1,1 @@
+"""Alerts about the fleet: one for each cause, opened and closed with hysteresis, each owned."""
