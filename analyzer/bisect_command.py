@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gauntlet.analyzer.culprits.answer import Answer
     from gauntlet.analyzer.culprits.bisect import BisectRequest
     from gauntlet.analyzer.culprits.metric import Levels
+    from gauntlet.analyzer.culprits.ways import BuildkiteWay
 
 _RATE = click.FloatRange(0, 1, max_open=True)
 _POSITIVE = click.FloatRange(0, min_open=True)
@@ -66,8 +67,29 @@ _POSITIVE = click.FloatRange(0, min_open=True)
 )
 @click.option("--restart", is_flag=True, help="Forget the runs of an earlier search.")
 @click.option("--dry-run", is_flag=True, help="Print range, prior and first runs; run nothing.")
+@click.option(
+    "--via",
+    type=click.Choice(["command", "buildkite"]),
+    default="command",
+    show_default=True,
+    help="Run COMMAND here, or --job at Buildkite.",
+)
+@click.option("--job", default="", metavar="KEY", help="With --via buildkite: the job to run.")
+@click.option(
+    "--mode",
+    type=click.Choice(["targeted", "existing"]),
+    help="A build of the job alone for each run, or the job of the commit's own build.",
+)
+@click.option("--branch", metavar="NAME", help="Under which builds are made.")
+@click.option("--organization", metavar="SLUG", help="At Buildkite; or in --policy.")
+@click.option("--pipeline", metavar="SLUG", help="At Buildkite; or in --policy.")
+@click.option(
+    "--policy",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A policy that names organization, pipeline and the variable with the token.",
+)
 @json_option
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def bisect(context: click.Context, /, dry_run: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Find the commit since which COMMAND fails, and prove it: it fails there, its parent passes.
@@ -76,6 +98,9 @@ def bisect(context: click.Context, /, dry_run: bool, as_json: bool, **options: A
     statuses are those of git bisect run: 0 passed, 125 cannot tell, else failed. The same call
     continues a search that was stopped. Exit 0: culprit verified; 3: no commit did it; 5: not
     proven (a range, or the budget is used up).
+
+    COMMAND stands after --. With --via buildkite --job KEY runs that job of the pipeline, and
+    there is no COMMAND (token: BUILDKITE_API_TOKEN, or the variable that --policy names).
     """
     from gauntlet.analyzer.culprits.bisect import bisect as run_bisect
     from gauntlet.analyzer.culprits.bisect import plan_bisect
@@ -126,19 +151,25 @@ def _request(
     price_per_minute: float | None,
     journal: Path | None,
     restart: bool,
+    via: str,
     command: tuple[str, ...],
+    **buildkite: Any,  # noqa: ANN401
 ) -> "BisectRequest":
     from gauntlet.analyzer.culprits.bisect import BisectRequest
     from gauntlet.analyzer.culprits.run import Budget
+    from gauntlet.analyzer.culprits.seen import Target
     from gauntlet.analyzer.culprits.worktrees import Command
     from gauntlet.core.errors import UsageError
 
     if budget_money is not None and price_per_minute is None:
         raise UsageError("--budget-money needs --price-per-minute")
+    way = _way(via, command, metric, jobs=jobs, **buildkite)
     return BisectRequest(
         repository=repo,
         good=good,
         bad=bad,
+        way=way,
+        target=Target(job=buildkite["job"]) if way else None,
         command=Command(
             argv=command,
             build=tuple(shlex.split(build_command or "")),
@@ -160,6 +191,41 @@ def _request(
         journal=journal,
         restart=restart,
     )
+
+
+def _way(
+    via: str,
+    command: tuple[str, ...],
+    metric: str,
+    *,
+    jobs: int,
+    job: str,
+    mode: Literal["targeted", "existing"] | None,
+    policy: Path | None,
+    **names: str | None,
+) -> "BuildkiteWay | None":
+    """The way to Buildkite; None where the command is run here."""
+    from gauntlet.analyzer.acting.policy import load_policy
+    from gauntlet.analyzer.culprits.ways import buildkite_way
+    from gauntlet.core.errors import UsageError
+
+    given = {key: value for key, value in names.items() if value}
+    if via == "command":
+        if not command:
+            hint = "write it after --: gauntlet bisect --good A --bad B -- pytest tests/test_a.py"
+            raise UsageError("no COMMAND is given", hint=hint)
+        other = [f"--{key}" for key, value in {"job": job, "mode": mode, **given}.items() if value]
+        if other:
+            raise UsageError(f"{', '.join(other)}: only with --via buildkite")
+        return None
+    if not job:
+        raise UsageError("--via buildkite needs --job KEY", hint="the key of the step that fails")
+    if command or metric:
+        what = "COMMAND" if command else "--metric"
+        raise UsageError(f"{what} and --via buildkite exclude each other", hint="give --job alone")
+    rules = load_policy(policy)
+    settings = rules.buildkite.model_copy(update=given)
+    return buildkite_way(settings, mode=mode or rules.probes.mode, at_once=jobs)
 
 
 def _levels(

@@ -18,6 +18,11 @@ class _Flakes(LazyGroup):
             "order",
             "Find the tests after which a test fails.",
         ),
+        "propose": (
+            "gauntlet.analyzer.flakes_propose_command",
+            "propose",
+            "Propose issues about the costliest flaky tests.",
+        ),
     }
 
 

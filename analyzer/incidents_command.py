@@ -1,6 +1,7 @@
 """``gauntlet incidents``."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,6 +10,7 @@ from gauntlet.warehouse.location import warehouse_option
 
 if TYPE_CHECKING:
     from gauntlet.analyzer.incidents.update import Picture
+    from gauntlet.analyzer.incidents_bisect import BisectIncident
 
 _commits_option = click.option(
     "--commits",
@@ -115,6 +117,71 @@ def ignore(
     if not dry_run:
         write_word(row, location)
     click.echo(f"{row.subject}  {row.outcome}  {row.reason}")
+
+
+@incidents.command()
+@click.argument("incident_id")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--policy",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="How runs are made, and how many; its defaults need a COMMAND.",
+)
+@click.option(
+    "--repo",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="DIR",
+    help="The repository.  [default: .]",
+)
+@click.option("--via", type=click.Choice(["command", "buildkite"]), help="Else as the policy says.")
+@click.option(
+    "--state",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where journals are kept.  [default: beside the warehouse]",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be run; run and record nothing.")
+@branch_option
+@_commits_option
+@json_option
+@warehouse_option
+@click.pass_context
+def bisect(context: click.Context, /, dry_run: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Find the culprit of an open incident, and record what was found. ID may be cut short.
+
+    COMMAND after -- runs in worktrees of the repository; {tests} in it stands for the failing
+    tests, {job} for the job. What the history tells is not run again, and the same call continues
+    a search that was stopped. What is only suspected is run again first. Exit 0: culprit verified;
+    3: no commit did it, or nothing was searched; 5: not proven.
+    """
+    import json
+
+    from gauntlet.analyzer.incidents_bisect import bisect_incident, exit_code, plan_incident
+
+    request = _bisect_request(**options)
+    if dry_run:
+        plan = plan_incident(request)
+        click.echo(json.dumps(plan.plain(), indent=2) if as_json else "\n".join(plan.lines()))
+        return
+    found = bisect_incident(request, lambda line: click.echo(line, err=True))
+    click.echo(json.dumps(found.plain(), indent=2) if as_json else "\n".join(found.lines()))
+    context.exit(exit_code(found))
+
+
+def _bisect_request(
+    *,
+    policy: Path | None,
+    state: Path | None,
+    location: str,
+    **options: Any,  # noqa: ANN401
+) -> "BisectIncident":
+    from gauntlet.analyzer.acting.policy import load_policy
+    from gauntlet.analyzer.incidents_bisect import BisectIncident
+    from gauntlet.warehouse.location import folder_beside
+
+    folder = state or folder_beside(location, "searches")
+    return BisectIncident(policy=load_policy(policy), folder=folder, location=location, **options)
 
 
 def _look(branch: str, commits: int, location: str) -> "Picture":

@@ -34,3 +34,9 @@ def spool_folder(location: str) -> Path:
         name = f"spool-{parts.hostname}-{parts.port or parts.scheme}-{database}"
         return Path(DEFAULT_LOCATION).parent / re.sub(r"[^\w.-]", "_", name)
     return Path(location).parent / f"{Path(location).name}-spool"
+
+
+def folder_beside(location: str, what: str) -> Path:
+    """Folder of what belongs to a warehouse and is not in it, beside its spool."""
+    spool = spool_folder(location)
+    return spool.with_name(f"{spool.name}-{what}")

@@ -1,5 +1,6 @@
 """Connections of a policy: a code host, a chat; None where the policy names none."""
 
+import logging
 import os
 from collections.abc import Mapping
 
@@ -11,6 +12,8 @@ from gauntlet.analyzer.reports.chat import Chat
 from gauntlet.analyzer.reports.slack_api import SlackBot, SlackWebhook
 from gauntlet.core.errors import UsageError
 from gauntlet.warehouse.buildkite.transport import Service, Transport
+
+_LOGGER = logging.getLogger(__name__)
 
 GITHUB = Service(
     name="GitHub",
@@ -37,6 +40,15 @@ def code_host(policy: Policy, environment: Mapping[str, str] | None = None) -> C
     token = _secret(where.variable, f"the repository {where.slug}", environment)
     transport = Transport(where.api_url, authorization=f"Bearer {token}", service=GITHUB)
     return GitHub(transport, where.slug)
+
+
+def code_host_if_any(policy: Policy) -> CodeHost | None:
+    """Connect to the repository's host where it is named and a token is there; else None."""
+    try:
+        return code_host(policy)
+    except UsageError as error:
+        _LOGGER.warning("%s", error.message)
+        return None
 
 
 def permit_of(policy: Policy, host: CodeHost | None) -> Permit:

@@ -1,9 +1,9 @@
 """The policy of what may be done without a person, as a file; its defaults do nothing."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gauntlet.core.yaml_file import StrictModel, load_model
 
@@ -62,9 +62,49 @@ class Buildkite(StrictModel):
 
     organization: str = ""
     pipeline: str = ""
+    branch: str = "main"
+    """Under which builds are made; a pipeline that skips or cancels older builds of a branch
+    would end them: then name one of its own."""
     api_url: str = "https://api.buildkite.com/v2/"
     variable: str = "BUILDKITE_API_TOKEN"
     """The environment variable with the token."""
+
+
+class Probes(StrictModel):
+    """How runs are made to find culprits by night, and how many; without ``via`` none are.
+
+    ``command`` runs in worktrees of the repository: ``{tests}`` stands for the ids of the failing
+    tests, ``{job}`` for the key of the job. A night is a day of UTC.
+    """
+
+    via: Literal["none", "command", "buildkite"] = "none"
+    mode: Literal["targeted", "existing"] = "targeted"
+    """At Buildkite: a build of one job for every run, or the job of the commit's own build."""
+    command: tuple[str, ...] = ()
+    build_command: tuple[str, ...] = ()
+    """Runs before the command; a commit at which it fails cannot be built."""
+    timeout_minutes: float = Field(default=60.0, gt=0)
+    """Of one run of the command."""
+    at_once: int = Field(default=2, ge=1, le=8)
+    runs_per_incident: int = Field(default=60, ge=1)
+    minutes_per_incident: float | None = Field(default=None, gt=0)
+    runs_per_night: int = Field(default=120, ge=0)
+    money_per_night: float | None = Field(default=None, ge=0)
+    price_per_minute: float | None = Field(default=None, gt=0)
+    """Of one run."""
+    most_incidents: int = Field(default=5, ge=0)
+    """So many are searched in a night, the gravest first."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        words = " ".join(self.command)
+        if self.via == "command" and not any(place in words for place in ("{tests}", "{job}")):
+            msg = "via command needs a command with {tests} or {job} in it"
+            raise ValueError(msg)
+        if self.money_per_night is not None and self.price_per_minute is None:
+            msg = "money_per_night needs price_per_minute"
+            raise ValueError(msg)
+        return self
 
 
 class Chat(StrictModel):
@@ -100,6 +140,7 @@ class Policy(StrictModel):
     drain: DrainLimits = Field(default_factory=DrainLimits)
     propose: Limits = Field(default_factory=Limits)
     """Issues about flaky tests."""
+    probes: Probes = Field(default_factory=Probes)
 
 
 def load_policy(path: Path | None) -> Policy:

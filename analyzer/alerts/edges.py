@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from gauntlet.analyzer.acting.connect import code_host, permit_of
+from gauntlet.analyzer.acting.connect import code_host_if_any, permit_of
 from gauntlet.analyzer.acting.policy import Policy
 from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.alerts.check import AlertRequest
@@ -38,11 +38,7 @@ def alert_request(
 
 def read_permit(policy: Policy) -> Permit:
     """Ask the switch of a policy; a code host that cannot be reached says no."""
-    try:
-        host = code_host(policy) if policy.switch.stop_label else None
-    except UsageError as error:
-        return Permit(given=False, reason=error.message)
-    return permit_of(policy, host)
+    return permit_of(policy, code_host_if_any(policy) if policy.switch.stop_label else None)
 
 
 def read_duration(text: str, option: str) -> timedelta:

@@ -21,6 +21,8 @@ from gauntlet.analyzer.culprits.prior import Clues, Weighed, weigh
 from gauntlet.analyzer.culprits.rates import Rates
 from gauntlet.analyzer.culprits.reverted import Reverter
 from gauntlet.analyzer.culprits.run import Budget, Drive
+from gauntlet.analyzer.culprits.seen import Target
+from gauntlet.analyzer.culprits.ways import Way
 from gauntlet.analyzer.culprits.worktrees import Command, Worktrees
 from gauntlet.core.errors import UsageError
 from gauntlet.core.git import git
@@ -31,12 +33,17 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectRequest:
-    """What is asked for. ``journal`` None: in the repository, one for each search."""
+    """What is asked for. ``journal`` None: in the repository, one for each search.
+
+    With a ``way`` its ``target`` is run at each commit, and there is no command.
+    """
 
     repository: Path
     good: str
     bad: str
-    command: Command
+    command: Command = field(default_factory=lambda: Command(argv=()))
+    way: Way | None = None
+    target: Target | None = None
     flake: float | None = None
     broken: float | None = None
     jobs: int = 1
@@ -55,7 +62,12 @@ class Plan:
     prior: tuple[Weighed, ...]
     case: Case
     command: Command
-    key: str
+    header: Header
+
+    @property
+    def key(self) -> str:
+        """The same for the same search."""
+        return digest(self.header.model_dump(mode="json", exclude={"incident", "name"}))
 
     def plain(self) -> dict[str, object]:
         """As JSON."""
@@ -107,7 +119,8 @@ def plan_bisect(request: BisectRequest) -> Plan:
     Raises UsageError for what is no range, no command, or rates that make no sense together.
     """
     commits = read_range(request.repository, request.good, request.bad)
-    _check_command(request.command)
+    if request.way is None:
+        _check_command(request.command)
     try:
         rates = Rates.around(request.flake, request.broken)
     except ValueError as error:
@@ -122,12 +135,12 @@ def plan_bisect(request: BisectRequest) -> Plan:
         at_once=1 if request.metric else request.jobs,
         metric=bool(request.metric),
         levels=request.levels,
-        without=Reverter(request.repository).without,
+        without=request.way.without if request.way else Reverter(request.repository).without,
     )
     prefix = _prefix(request.repository)
     command = replace(request.command, subfolder=prefix)
-    key = digest(_header(commits, command, request.metric).model_dump(mode="json"))
-    return Plan(commits=commits, prior=prior, case=case, command=command, key=key)
+    header = _header(commits, _words(request, command))
+    return Plan(commits=commits, prior=prior, case=case, command=command, header=header)
 
 
 def bisect(request: BisectRequest, tell: Callable[[str], None]) -> Answer:
@@ -139,13 +152,12 @@ def bisect(request: BisectRequest, tell: Callable[[str], None]) -> Answer:
     plan = plan_bisect(request)
     state = state_folder(request.repository, plan.key)
     path = request.journal or state / "journal.jsonl"
-    header = _header(plan.commits, plan.command, request.metric)
-    with owned(state), Journal(path, header, restart=request.restart) as journal:
+    with owned(state), Journal(path, plan.header, restart=request.restart) as journal:
         remove_left(request.repository, state)
         if journal.continued:
             tell(f"{journal.continued} runs are known from {path}; --restart forgets them")
         investigation = Investigation(plan.case)
-        with _prober(request, plan, state) as prober:
+        with _prober(request, plan, state, journal) as prober:
             drive = Drive(investigation, prober, journal, request.budget, tell)
             try:
                 drive.run()
@@ -157,12 +169,16 @@ def bisect(request: BisectRequest, tell: Callable[[str], None]) -> Answer:
         tuple(one.reasons for one in plan.prior),
         drive.spent,
         stopped=drive.stopped,
-        reproduce=_reproduce(investigation, plan),
+        reproduce=_reproduce(investigation, plan, request),
     )
 
 
 @contextlib.contextmanager
-def _prober(request: BisectRequest, plan: Plan, state: Path) -> Iterator[Prober]:
+def _prober(request: BisectRequest, plan: Plan, state: Path, journal: Journal) -> Iterator[Prober]:
+    if request.way is not None and request.target is not None:
+        with request.way.open(request.target, state, journal) as prober:
+            yield prober
+        return
     with Worktrees(
         request.repository,
         slots_folder(state),
@@ -173,12 +189,18 @@ def _prober(request: BisectRequest, plan: Plan, state: Path) -> Iterator[Prober]
         yield MeasuringWorktrees(worktrees, request.metric) if request.metric else worktrees
 
 
-def _header(commits: Range, command: Command, metric: str) -> Header:
-    """What makes two searches the same: the rates that are assumed do not."""
-    said = [*command.argv, *(["--metric", metric] if metric else [])]
+def _words(request: BisectRequest, command: Command) -> tuple[str, ...]:
+    if request.way is not None and request.target is not None:
+        return request.way.words(request.target)
+    said = [*command.argv, *(["--metric", request.metric] if request.metric else [])]
     said += ["--build", *command.build] if command.build else []
     said += ["--in", command.subfolder] if command.subfolder else []
-    return Header(good=commits.good.sha, bad=commits.bad.sha, command=tuple(said))
+    return tuple(said)
+
+
+def _header(commits: Range, words: tuple[str, ...]) -> Header:
+    """What makes two searches the same: the rates that are assumed do not."""
+    return Header(good=commits.good.sha, bad=commits.bad.sha, command=words)
 
 
 def _check_command(command: Command) -> None:
@@ -205,9 +227,11 @@ def _clues(request: BisectRequest, commits: Range) -> Clues:
     return Clues()
 
 
-def _reproduce(investigation: Investigation, plan: Plan) -> str:
+def _reproduce(investigation: Investigation, plan: Plan, request: BisectRequest) -> str:
     found = investigation.conclusion.found
     sha = investigation.case.at(found[0].place).sha if found else plan.commits.bad.sha
+    if request.way is not None and request.target is not None:
+        return request.way.reproduce(request.target, sha)
     where = shlex.quote(f"check-{short(sha)}")
     into = shlex.quote(f"check-{short(sha)}/{plan.command.subfolder}".rstrip("/"))
     steps = [f"git worktree add --detach {where} {sha}", f"cd {into}"]

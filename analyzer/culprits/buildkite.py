@@ -7,7 +7,8 @@ is looked up by its mark first.
 """
 
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,15 +18,18 @@ from gauntlet.analyzer.culprits.model import ProbeOutcome, ProbeResult
 from gauntlet.analyzer.culprits.worktrees import outcome_of
 from gauntlet.core.errors import ExternalServiceError
 from gauntlet.warehouse.buildkite.api import BuildkiteActions, NewBuild, Pipeline
-from gauntlet.warehouse.buildkite.job_keys import job_key
 from gauntlet.warehouse.buildkite.limits import Ticker
 from gauntlet.warehouse.buildkite.payloads import Count, JobPayload, Payload, Text, Word
 from gauntlet.warehouse.buildkite.transport import MaybeDoneError
+from gauntlet.warehouse.buildkite.values import key_of
 
 _LOGGER = logging.getLogger(__name__)
 
 ONLY_JOB = "GAUNTLET_ONLY_JOB"
+ONLY_TESTS = "GAUNTLET_ONLY_TESTS"
 
+_MARKED = 12
+_MOST_ASKED = 3
 _BROKEN = frozenset({"broken", "waiting_failed", "blocked_failed", "unblocked_failed"})
 _NEVER_RAN = frozenset({"canceled", "canceling", "expired", "skipped", "timing_out"})
 _NEVER_BEGAN = frozenset({"waiting", "blocked"})
@@ -33,13 +37,19 @@ _NEVER_BEGAN = frozenset({"waiting", "blocked"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildkiteTarget:
-    """Which job is run, and how long to wait for it; ``search`` names this bisect in marks."""
+    """Which job is run, and how long to wait for it; ``search`` names this bisect in marks.
+
+    The pipeline may run the ``tests`` alone (``GAUNTLET_ONLY_TESTS``, one a line). With
+    ``absent_passes`` a commit without the job has passed: what broke it added it.
+    """
 
     pipeline: Pipeline
     job: str
     branch: str
     search: str
     mode: Literal["targeted", "existing"] = "targeted"
+    tests: tuple[str, ...] = ()
+    absent_passes: bool = False
     wait_s: float = 4 * 3600.0
     poll_s: float = 30.0
 
@@ -67,12 +77,13 @@ class _Build(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Started:
-    """A run that was started: its build, and the attempts that had ended before it."""
+    """A run that was started: its build, the attempts that had ended before it, and how many
+    new ones (one a shard) there will be at least."""
 
-    place: int
     sha: str
     number: int
     before: frozenset[str]
+    count: int
     since: float
 
 
@@ -80,46 +91,68 @@ class BuildkiteProbes:
     """Runs one job of a pipeline at commits."""
 
     def __init__(
-        self, actions: BuildkiteActions, target: BuildkiteTarget, *, ticker: Ticker | None = None
+        self,
+        actions: BuildkiteActions,
+        target: BuildkiteTarget,
+        *,
+        ticker: Ticker | None = None,
+        known: Mapping[str, int] | None = None,
     ) -> None:
+        """``known`` counts the runs of each commit that are kept already.
+
+        The mark of a run is its commit and its number there: a build that an earlier process made
+        and did not wait for is found by it, and not made again.
+        """
         self._actions = actions
         self._target = target
         self._ticker = ticker or Ticker()
-        self._runs = 0
+        self._resumes = known is not None
+        self._runs = Counter(known or {})
 
-    def probe(self, shas: Sequence[str]) -> Sequence[ProbeResult]:
-        """Run once at each commit, all at once; waits until all have ended or waited too long.
+    def probe(self, shas: Sequence[str]) -> Generator[ProbeResult, None, None]:
+        """Run once at each commit, all at once; gives each result as its job ends.
 
         Raises ExternalServiceError where Buildkite does not answer as it should.
         """
-        results: dict[int, ProbeResult] = {}
+        waiting = list(shas)
         started: list[_Started] = []
-        for place, sha in enumerate(shas):
-            begun = self._start(place, sha)
-            if isinstance(begun, ProbeResult):
-                results[place] = begun
-            else:
-                started.append(begun)
-        while started:
+        while waiting or started:
+            for sha in self._startable(waiting, started):
+                waiting.remove(sha)
+                begun = self._start(sha)
+                if isinstance(begun, ProbeResult):
+                    yield begun
+                else:
+                    started.append(begun)
             left = []
             for each in started:
                 result = self._look(each)
                 if result is None:
                     left.append(each)
                 else:
-                    results[each.place] = result
-            started = left
-            if started:
+                    yield result
+            ended, started = len(left) < len(started), left
+            if started and not (ended and waiting):
                 self._ticker.sleep(self._target.poll_s)
-        return [results[place] for place in sorted(results)]
 
-    def _start(self, place: int, sha: str) -> _Started | ProbeResult:
-        self._runs += 1
+    def _startable(self, waiting: Sequence[str], started: Sequence[_Started]) -> Sequence[str]:
+        """Commits to start now: a job of one build is run again only after it has ended."""
+        if self._target.mode == "targeted":
+            return tuple(waiting)
+        busy = {each.sha for each in started}
+        return tuple(dict.fromkeys(sha for sha in waiting if sha not in busy))
+
+    def _start(self, sha: str) -> _Started | ProbeResult:
+        self._runs[sha] += 1
         if self._target.mode == "existing":
-            return self._start_existing(place, sha)
-        mark = f"{self._target.search}-{self._runs}"
-        build = self._create(sha, mark)
-        return self._begun(place, sha, build, frozenset())
+            return self._start_existing(sha)
+        mark = f"{self._target.search}-{sha[:_MARKED]}-{self._runs[sha]}"
+        found = self._marked(sha, mark) if self._resumes else None
+        return self._begun(sha, found or self._create(sha, mark), frozenset())
+
+    def _marked(self, sha: str, mark: str) -> _Build | None:
+        found = self._actions.builds_of(self._target.pipeline, sha, mark=mark)
+        return _parsed(found[0]) if found else None
 
     def _create(self, sha: str, mark: str) -> _Build:
         """Make a build, once: one with our mark, from an answer that was lost, is ours."""
@@ -128,47 +161,67 @@ class BuildkiteProbes:
             commit=sha,
             branch=target.branch,
             message=f"Probe {target.job} for {target.search}",
-            env={ONLY_JOB: target.job},
+            env={ONLY_JOB: target.job}
+            | ({ONLY_TESTS: "\n".join(target.tests)} if target.tests else {}),
             mark=mark,
         )
         try:
             return _parsed(self._actions.create(target.pipeline, wanted))
         except MaybeDoneError as error:
             _LOGGER.warning("%s; looking for the build", error.message)
-            found = self._actions.builds_of(target.pipeline, sha, mark=mark)
-            if not found:
+            found = self._marked(sha, mark)
+            if found is None:
                 raise
-            return _parsed(found[0])
+            return found
 
-    def _start_existing(self, place: int, sha: str) -> _Started | ProbeResult:
+    def _start_existing(self, sha: str) -> _Started | ProbeResult:
         target = self._target
         builds = [_parsed(each) for each in self._actions.builds_of(target.pipeline, sha)]
         for build in builds:
             jobs = _jobs(build, target.job)
             if not jobs:
                 continue
-            last = jobs[-1]
-            before = frozenset(str(job.id) for job in jobs if _ended(job))
-            if last.state in _NEVER_BEGAN:
+            ended = [str(job.id) for job in jobs if _ended(job)]
+            if any(job.state in _NEVER_BEGAN for job in jobs):
                 for step in _blocked(build):
                     self._change(build, "unblock", step.id)
-            elif _ended(last):
-                self._change(build, "retry", str(last.id))
-            return self._begun(place, sha, build, before)
+            for job_id in ended:
+                self._change(build, "retry", job_id)
+            return self._begun(sha, build, frozenset(ended), len(jobs))
         said = f"no build of this commit has the job {target.job}"
-        return ProbeResult(sha=sha, outcome="unbuildable", seconds=0.0, evidence=said)
+        # Without any build nobody knows whether the commit has the job.
+        outcome = self._without_job if builds else "unbuildable"
+        return ProbeResult(sha=sha, outcome=outcome, seconds=0.0, evidence=said)
+
+    @property
+    def _without_job(self) -> ProbeOutcome:
+        return "passed" if self._target.absent_passes else "unbuildable"
 
     def _change(self, build: _Build, what: Literal["retry", "unblock"], job: str) -> None:
+        """Ask for a change until it was surely made; where nobody can tell the wait just ends."""
         change = self._actions.retry if what == "retry" else self._actions.unblock
-        try:
-            change(self._target.pipeline, build.number, job)
-        except MaybeDoneError as error:
-            # If it was done the build shows a new attempt; if not, the wait for one ends.
-            _LOGGER.warning("%s; watching build %d", error.message, build.number)
+        for _ in range(_MOST_ASKED):
+            try:
+                change(self._target.pipeline, build.number, job)
+            except MaybeDoneError as error:
+                _LOGGER.warning("%s; looking at build %d", error.message, build.number)
+                if self._was_made(build, what, job):
+                    return
+            else:
+                return
 
-    def _begun(self, place: int, sha: str, build: _Build, before: frozenset[str]) -> _Started:
+    def _was_made(self, build: _Build, what: Literal["retry", "unblock"], job: str) -> bool:
+        payload = self._actions.build(self._target.pipeline, build.number)
+        if payload is None:
+            return False
+        now = _parsed(payload)
+        if what == "unblock":
+            return all(step.id != job for step in _blocked(now))
+        return all(str(each.id) != job for each in _jobs(now, self._target.job))
+
+    def _begun(self, sha: str, build: _Build, before: frozenset[str], count: int = 1) -> _Started:
         return _Started(
-            place=place,
+            count=count,
             sha=sha,
             number=build.number,
             before=before,
@@ -184,11 +237,15 @@ class BuildkiteProbes:
         build = _parsed(payload)
         where = build.web_url or f"build {each.number}"
         new = [job for job in _jobs(build, self._target.job) if str(job.id) not in each.before]
-        if new and all(_ended(job) for job in new):
+        if len(new) >= each.count and all(_ended(job) for job in new):
             outcomes = [_outcome(job) for job in new]
             return _told(each, _worst(outcomes), _seconds(new) or waited, _links(new) or where)
-        if not new and build.state in {"passed", "failed", "canceled", "skipped", "not_run"}:
-            return _told(each, "unbuildable", waited, f"{where} has no job {self._target.job}")
+        if not new and build.state in {"canceled", "skipped"}:
+            return _told(each, "infra", waited, f"{where} was {build.state}")
+        if not new and build.state in {"passed", "failed", "not_run"}:
+            # A build that failed may have failed before it had its jobs.
+            outcome = self._without_job if build.state == "passed" else "unbuildable"
+            return _told(each, outcome, waited, f"{where} has no job {self._target.job}")
         if waited >= self._target.wait_s:
             return _told(each, "infra", waited, f"no end after {waited:.0f} s: {where}")
         return None
@@ -213,12 +270,7 @@ def _jobs(build: _Build, key: str) -> list[_Job]:
         first = error.errors()[0]
         msg = f"build {build.number}: a job cannot be read: {first['loc'][0]}: {first['msg']}"
         raise ExternalServiceError(msg, hint="is this the address of Buildkite's API?") from error
-    return [
-        job
-        for job in jobs
-        if job_key(step_key=job.step_key, name=job.name or "", shard=None) == key
-        and not job.retried
-    ]
+    return [job for job in jobs if key_of(job) == key and not job.retried]
 
 
 def _blocked(build: _Build) -> list[_Blocked]:

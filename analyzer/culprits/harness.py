@@ -1,7 +1,7 @@
 """Probes that measure: a number out of the JSON that a command prints."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 from gauntlet.analyzer.culprits.model import ProbeOutcome, ProbeResult
 from gauntlet.analyzer.culprits.worktrees import Worktrees, outcome_of, said
@@ -19,13 +19,14 @@ class MeasuringWorktrees:
         self._worktrees = worktrees
         self._key = key
 
-    def probe(self, shas: Sequence[str]) -> Sequence[ProbeResult]:
+    def probe(self, shas: Sequence[str]) -> Generator[ProbeResult, None, None]:
         """Measure once at each commit.
 
         A command that fails cannot tell (``infra``, or ``unbuildable`` for 125). Raises
         InvalidMeasurementError where one that ended well printed no such number.
         """
-        return [self._probe(sha) for sha in shas]
+        for sha in shas:
+            yield self._probe(sha)
 
     def _probe(self, sha: str) -> ProbeResult:
         done = self._worktrees.measure(sha)

@@ -4,13 +4,13 @@ The stages: both ends; the search; the proof of a suspect beside its parent; the
 culprit taken back, which tells whether it broke alone; and, where it did not, a second search.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from gauntlet.analyzer.culprits.history import short
 from gauntlet.analyzer.culprits.metric import Levels, MetricSearch
-from gauntlet.analyzer.culprits.model import Commit
+from gauntlet.analyzer.culprits.model import Commit, Seen
 from gauntlet.analyzer.culprits.patterns import BrokenTwice, broken_twice
 from gauntlet.analyzer.culprits.posterior import Standing
 from gauntlet.analyzer.culprits.rates import Rates
@@ -40,6 +40,8 @@ class Case:
 
     ``levels`` are those of a metric; ``metric`` searches numbers instead of outcomes. ``nobody``
     and ``before`` are the probabilities that no commit did it, and that good is broken too.
+    ``seen`` are runs from before the search, by commit: they tell where to look; they count in a
+    proof too where they ``prove`` (they ran where the search runs), beside at least one new run.
     """
 
     good: Commit
@@ -52,6 +54,8 @@ class Case:
     without: Without | None = None
     nobody: float = 0.1
     before: float = 0.02
+    seen: Mapping[str, Seen] = field(default_factory=dict)
+    prove: bool = False
 
     def at(self, place: int) -> Commit:
         """The commit at a place; 0 is the good one."""
@@ -100,7 +104,10 @@ class Investigation:
         shares = {"nobody": case.nobody, "before": case.before}
         if case.metric:
             return MetricTrack(MetricSearch(case.prior, case.levels, **shares), sha_at)
-        return OutcomeTrack(Search(case.prior, case.rates, **shares), sha_at)
+        track = OutcomeTrack(Search(case.prior, case.rates, **shares), sha_at)
+        for place in range(len(case.commits) + 1):
+            track.know(place, case.seen.get(sha_at(place), Seen()), prove=case.prove)
+        return track
 
     def run(self) -> Asking[None]:
         """Ask for runs until there is nothing more to learn.
@@ -109,6 +116,8 @@ class Investigation:
         """
         yield from self._ends()
         track = self.track
+        if isinstance(track, OutcomeTrack) and (yield from self._turned(track)):
+            return
         standing, proof = yield from _seek(track, self.case.at_once, "search")
         twice = _twice(track)
         if twice is not None and isinstance(track, OutcomeTrack):
@@ -136,9 +145,42 @@ class Investigation:
                 hint = "look at the output of that run; give another commit, or repair the command"
                 raise InfrastructureError(msg, hint=hint)
 
+    def _turned(self, track: OutcomeTrack) -> Asking[bool]:
+        """Whether an end of the range is not any more what it was seen to be.
+
+        Then no commit is to be found between them. Runs that contradict what was seen are
+        repeated until they tell by themselves.
+        """
+        n = track.search.n
+        for place in (0, n):
+            seen, now = self.case.seen.get(self.case.at(place).sha, Seen()), track.made(place)
+            turned = now.failed and seen.passed if place == 0 else now.passed and seen.failed
+            if not turned:
+                continue
+            single = OutcomeTrack(Search((1.0,), track.search.rates), self._same(place))
+            single.search.failed[1], single.search.passed[1] = now.failed, now.passed
+            verdict = yield from _settle(single, 1, track, "ends", self.case.at_once)
+            track.search.failed[place] += single.search.failed[1] - now.failed
+            track.search.passed[place] += single.search.passed[1] - now.passed
+            if verdict == ("broken" if place == 0 else "fine"):
+                self._say_turned("before" if place == 0 else "nobody", place)
+                return True
+        return False
+
+    def _same(self, place: int) -> Callable[[int], str]:
+        return lambda _place: self.case.at(place).sha
+
+    def _say_turned(self, ending: Literal["before", "nobody"], place: int) -> None:
+        told = self.conclusion
+        told.ending, told.first, told.last, told.probability = ending, place, place, CERTAIN
+        was, now = ("passed", "fails") if ending == "before" else ("failed", "passes")
+        told.reasons.append(
+            f"{short(self.case.at(place).sha)} {was} before and {now} now: no commit changed that"
+        )
+
     def _seen(self, place: int) -> bool:
         if isinstance(self.track, OutcomeTrack):
-            runs = self.track.runs(place)
+            runs = self.track.made(place)
             return runs.failed + runs.passed > 0
         return not isinstance(self.track, MetricTrack) or bool(self.track.search.values[place])
 
@@ -286,7 +328,11 @@ class Investigation:
         part.failed[:] = track.search.failed[start : end + 1]
         part.passed[:] = track.search.passed[start : end + 1]
         part.unbuildable |= {p - start for p in track.search.unbuildable if start <= p <= end}
-        inner = OutcomeTrack(part, lambda place: self.case.at(start + place).sha)
+        inner = OutcomeTrack(
+            part,
+            lambda place: self.case.at(start + place).sha,
+            unproving=track.unproving(start, end),
+        )
         standing, proof = yield from _seek(inner, self.case.at_once, "second")
         self._add(standing, proof, start)
 

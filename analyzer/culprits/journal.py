@@ -2,14 +2,19 @@
 
 import json
 import os
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ValidationError
+
 from gauntlet.analyzer.culprits.model import ProbeOutcome, ProbeResult
+from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ConfigError, InfrastructureError, UsageError
 from gauntlet.core.files import sync_folder
+from gauntlet.core.ids import new_run_id
 from gauntlet.core.json_file import parse_json_model
 from gauntlet.core.scoped import Scoped
 from gauntlet.core.yaml_file import StrictModel
@@ -24,6 +29,10 @@ class Header(StrictModel):
     good: str
     bad: str
     command: tuple[str, ...]
+    incident: str = ""
+    """Of an incident the ends of the range may move; its runs tell the same."""
+    name: str = ""
+    """Under which its runs are marked elsewhere; not part of what is searched."""
 
 
 class Line(StrictModel):
@@ -35,6 +44,8 @@ class Line(StrictModel):
     seconds: float
     evidence: str = ""
     value: float | None = None
+    at: datetime | None = None
+    """When it ended; those of older journals do not say."""
 
     def result(self) -> ProbeResult:
         """The run, as a probe gave it."""
@@ -58,7 +69,9 @@ class Journal(Scoped):
         """
         self.path = path
         self._known: dict[str, deque[Line]] = defaultdict(deque)
+        self._counts: Counter[str] = Counter()
         self.continued = 0
+        self.name = ""
         if path.exists() and not path.is_file():
             msg = f"the journal {path} is no regular file"
             raise UsageError(msg, hint="it is read again to continue a search: give a file")
@@ -76,10 +89,21 @@ class Journal(Scoped):
             self._stream.truncate(len(whole))
             self._stream.seek(len(whole))
             if not lines:
-                self._write(header)
+                self.name = new_run_id()
+                self._write(header.model_copy(update={"name": self.name}))
                 sync_folder(path.parent)
         except OSError as error:
             raise _unwritable(path, error) from error
+
+    @property
+    def runs(self) -> Mapping[str, int]:
+        """How many runs are known of each commit, taken or not."""
+        return self._counts
+
+    @property
+    def evidence(self) -> str:
+        """Where its earlier runs can be looked at."""
+        return "\n".join(line.evidence for lines in self._known.values() for line in lines)
 
     def close(self) -> None:
         """Close the file. Safe to call again."""
@@ -101,8 +125,10 @@ class Journal(Scoped):
                     seconds=result.seconds,
                     evidence=result.evidence,
                     value=result.value,
+                    at=utc_now(),
                 )
             )
+            self._counts[result.sha] += 1
         except OSError as error:
             raise _unwritable(self.path, error) from error
 
@@ -120,19 +146,40 @@ class Journal(Scoped):
         except ConfigError as error:
             hint = "give --restart to begin anew, or another --journal"
             raise ConfigError(error.problems, hint=hint) from error
-        if found != header:
+        self.name = found.name
+        if found.model_copy(update={"name": header.name}) != header:
             differs = _differences(found.model_dump(), header.model_dump())
             msg = f"{self.path} is the journal of another search: {differs}"
             hint = "give the same command to continue it, --restart to forget it, or --journal FILE"
             raise UsageError(msg, hint=hint)
         for run in runs:
             self._known[run.sha].append(run)
+            self._counts[run.sha] += 1
         self.continued = len(runs)
+
+
+def runs_since(folder: Path, start: datetime) -> tuple[int, float]:
+    """Count the runs of all journals below a folder that ended since ``start``, and their seconds.
+
+    What cannot be read as a run does not count: whoever continues that journal is told.
+    """
+    runs, seconds = 0, 0.0
+    for path in sorted(folder.rglob("*.jsonl")):
+        for text in path.read_bytes().decode("utf-8", "replace").splitlines()[1:]:
+            try:
+                line = Line.model_validate_json(text)
+            except ValidationError:
+                continue
+            if line.at is not None and line.at >= start:
+                runs += 1
+                seconds += line.seconds
+    return runs, seconds
 
 
 def _differences(there: Mapping[str, object], here: Mapping[str, object]) -> str:
     differing = [key for key in here if there[key] != here[key]]
-    return "; ".join(f"{key} is {there[key]} there, {here[key]} here" for key in differing)
+    told = [key for key in differing if key != "name"]
+    return "; ".join(f"{key} is {there[key]} there, {here[key]} here" for key in told)
 
 
 def _unwritable(path: Path, error: OSError) -> InfrastructureError:

@@ -1,6 +1,6 @@
 """Commits that may be guilty, and the port through which a probe of one is run."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -37,11 +37,23 @@ class ProbeResult:
     value: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How often a commit failed and passed before anybody searched."""
+
+    failed: int = 0
+    passed: int = 0
+
+
 class Prober(Protocol):
     """Runs the failing thing at commits.
 
     Raises InfrastructureError or ExternalServiceError where no probe can be run at all.
     """
 
-    def probe(self, shas: Sequence[str]) -> Sequence[ProbeResult]:
-        """Run once at each commit, side by side where it can; a commit may stand there twice."""
+    def probe(self, shas: Sequence[str]) -> Generator[ProbeResult, None, None]:
+        """Run once at each commit, side by side where it can; a commit may stand there twice.
+
+        Gives each result as its run ends, in whatever order, so that none is lost with the others.
+        Closing it early ends the runs that go on.
+        """

@@ -7,8 +7,10 @@ a few runs, and can accuse nobody, because a culprit is verified by runs alone.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gauntlet.analyzer.culprits.imports import paths_named
 from gauntlet.analyzer.culprits.model import Commit
@@ -18,10 +20,20 @@ EVEN_SHARE = 0.25
 _TEST_ITSELF, _NAMED, _IMPORTED, _IMPORTED_FAR = 4.0, 4.0, 3.0, 1.5
 _TITLE, _REVERT, _DOCUMENTS = 1.5, 1.5, 0.2
 _FAR = 2
+_DEEP = 2
+_MOST_TAKEN = 2.0
 _DOCUMENT = re.compile(r"\.(md|rst|txt)$|^docs/|(^|/)(LICENSE|CODEOWNERS|AUTHORS)$")
 _RISKY_TITLE = re.compile(r"\b(revert|reland|re-land|reapply)\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-z]{4,}")
 _COMMON = frozenset({"test", "tests", "with", "from", "this", "that", "main", "when", "unit"})
+
+
+class TakenBack(NamedTuple):
+    """Of so many changes to a folder, how many were taken back; ``factor`` compares the branch."""
+
+    reverted: int
+    changes: int
+    factor: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +50,8 @@ class Clues:
     text: str = ""
     lags: Sequence[int] = ()
     reverted: frozenset[str] = frozenset()
+    taken_back: Mapping[str, TakenBack] = field(default_factory=dict)
+    """How often changes to a folder were taken back, where that is more often than elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +81,35 @@ def weigh(commits: Sequence[Commit], clues: Clues) -> list[Weighed]:
     ]
 
 
+def folder_of(path: str) -> str:
+    """The part of the repository that a file belongs to: two folders deep at most."""
+    return "/".join(path.split("/")[:-1][:_DEEP])
+
+
+def revert_history(commits: Sequence[Commit]) -> Mapping[str, TakenBack]:
+    """Folders whose changes were taken back more often than those of the branch on the whole."""
+    undone = {commit.reverts for commit in commits if commit.reverts}
+    changes: Counter[str] = Counter()
+    reverted: Counter[str] = Counter()
+    total = 0
+    for commit in commits:
+        taken = any(commit.sha.startswith(sha) for sha in undone)
+        total += taken
+        for folder in {folder_of(path) for path in commit.paths} - {""}:
+            changes[folder] += 1
+            reverted[folder] += taken
+    if not total:
+        return {}
+    usual = total / len(commits)
+    found = {}
+    for folder, count in reverted.items():
+        # One revert more on either side, so that few changes say little.
+        factor = min(_MOST_TAKEN, (count + 1) / (changes[folder] * usual + 1))
+        if count and factor > 1:
+            found[folder] = TakenBack(count, changes[folder], factor)
+    return found
+
+
 def _clues_of(commit: Commit, clues: Clues) -> list[tuple[float, str]]:
     found: list[tuple[float, str]] = []
     paths = set(commit.paths)
@@ -87,6 +130,15 @@ def _clues_of(commit: Commit, clues: Clues) -> list[tuple[float, str]]:
         found.append((_REVERT, "takes back, or brings back, another commit"))
     if commit.sha in clues.reverted:
         found.append((_REVERT, "was taken back later"))
+    if risky := sorted(
+        (-clues.taken_back[folder].factor, folder)
+        for folder in {folder_of(path) for path in paths}
+        if folder in clues.taken_back
+    ):
+        folder = risky[0][1]
+        told = clues.taken_back[folder]
+        said = f"{told.reverted} of {told.changes} changes to {folder} were taken back"
+        found.append((told.factor, said))
     if paths and all(_DOCUMENT.search(path) for path in paths):
         found.append((_DOCUMENTS, "changed documents alone"))
     else:

@@ -1,7 +1,9 @@
 """Drive an investigation: take runs from the journal or the prober, within a budget."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -14,6 +16,7 @@ from gauntlet.analyzer.culprits.track import Ask
 from gauntlet.core.errors import InfrastructureError
 
 _LOGGER = logging.getLogger(__name__)
+_Turn = tuple[str, ProbeResult | None]
 # So many runs in a row that could not tell are an outage, not a commit.
 _MOST_INFRA = 6
 
@@ -61,14 +64,21 @@ class Drive:
         journal: Journal,
         budget: Budget,
         tell: Callable[[str], None],
+        *,
+        allowance: Budget | None = None,
     ) -> None:
-        """``tell`` gets a line for every run."""
+        """``tell`` gets a line for every run.
+
+        ``budget`` is of the whole search, with the runs of its journal; ``allowance`` of those
+        that are made now.
+        """
         self._investigation = investigation
         self._prober = prober
         self._journal = journal
         self._budget = budget
         self._tell = tell
-        self._infra = 0
+        self._allowance = allowance or Budget()
+        self._infra: list[ProbeResult] = []
         self._steps: list[Step] = []
         self.stopped = ""
 
@@ -82,6 +92,14 @@ class Drive:
             cost=self._budget.cost(seconds),
             steps=tuple(self._steps),
         )
+
+    @property
+    def made(self) -> Spent:
+        """What was used now, without the runs of the journal."""
+        steps = tuple(step for step in self._steps if not step.from_journal)
+        seconds = sum(step.seconds for step in steps)
+        cost = self._budget.cost(seconds)
+        return Spent(runs=len(steps), seconds=seconds, cost=cost, steps=steps)
 
     def run(self) -> None:
         """Go on to the end, or until the budget is spent (see ``stopped``).
@@ -110,23 +128,45 @@ class Drive:
         self.stopped = self._budget.spent(runs, seconds)
         if self.stopped:
             return []
-        shas = list(ask.shas[: self._budget.room(runs)])
-        kept = [self._journal.take(sha) for sha in shas]
-        wanted = [sha for sha, known in zip(shas, kept, strict=True) if known is None]
-        fresh = iter(self._fresh(ask.stage, wanted) if wanted else ())
-        return [(known or next(fresh), known is not None) for known in kept]
+        shas = ask.shas[: self._budget.room(runs)]
+        turns = self._allowed([(sha, self._journal.take(sha)) for sha in shas])
+        wanted = [sha for sha, known in turns if known is None]
+        fresh = self._fresh(ask.stage, wanted) if wanted else {}
+        return [(known or fresh[sha].popleft(), known is not None) for sha, known in turns]
 
-    def _fresh(self, stage: str, shas: Sequence[str]) -> Sequence[ProbeResult]:
-        results = self._prober.probe(shas)
-        for result in results:
-            self._journal.add(stage, result)
-            self._infra = self._infra + 1 if result.outcome == "infra" else 0
-        if self._infra >= _MOST_INFRA:
-            self._give_up(results[-1])
-        return results
+    def _allowed(self, turns: Sequence[_Turn]) -> Sequence[_Turn]:
+        """Turns up to the first that would need a run for which there is no allowance."""
+        unknown = [place for place, (_, known) in enumerate(turns) if known is None]
+        if not unknown:
+            return turns
+        made = self.made
+        stopped = self._allowance.spent(made.runs, made.seconds)
+        room = 0 if stopped else self._allowance.room(made.runs)
+        if room is None or room >= len(unknown):
+            return turns
+        end = unknown[room]
+        self.stopped = "" if end else stopped
+        return turns[:end]
+
+    def _fresh(self, stage: str, shas: Sequence[str]) -> Mapping[str, deque[ProbeResult]]:
+        """Run, and keep each result as it comes: whatever happens next, it is not lost."""
+        found: dict[str, deque[ProbeResult]] = defaultdict(deque)
+        lost = self._infra
+        with closing(self._prober.probe(shas)) as results:
+            for result in results:
+                self._journal.add(stage, result)
+                found[result.sha].append(result)
+                if result.outcome == "infra":
+                    lost.append(result)
+                else:
+                    lost.clear()
+        if len(lost) >= _MOST_INFRA:
+            self._give_up(lost[-1])
+        return found
 
     def _give_up(self, last: ProbeResult) -> NoReturn:
-        msg = f"{self._infra} runs in a row could not tell; the last: {last.evidence or 'no word'}"
+        said = last.evidence or "no word"
+        msg = f"{len(self._infra)} runs in a row could not tell; the last: {said}"
         raise InfrastructureError(msg, hint="repair that, and give the same command: it continues")
 
     def _note(self, results: Sequence[tuple[ProbeResult, bool]], stage: str) -> None:

@@ -3,12 +3,12 @@
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from gauntlet.analyzer.culprits.metric import PROOF_BLOCKS, MetricSearch, judge_step
-from gauntlet.analyzer.culprits.model import ProbeResult
+from gauntlet.analyzer.culprits.model import ProbeResult, Seen
 from gauntlet.analyzer.culprits.posterior import Posterior
 from gauntlet.analyzer.culprits.search import Search
 from gauntlet.analyzer.culprits.verify import Proof, Runs, WeighedRates, judge, lacks_proof
@@ -95,8 +95,39 @@ class OutcomeTrack(Track):
 
     search: Search
 
-    def __init__(self, search: Search, sha_at: Callable[[int], str | None]) -> None:
+    def __init__(
+        self,
+        search: Search,
+        sha_at: Callable[[int], str | None],
+        *,
+        unproving: Mapping[int, Seen] | None = None,
+    ) -> None:
+        """``unproving`` are runs that the search has, by place, and that no proof may use."""
         super().__init__(search, sha_at)
+        self._known: dict[int, Seen] = {}
+        self._unproving: dict[int, Seen] = dict(unproving or {})
+
+    def know(self, place: int, seen: Seen, *, prove: bool) -> None:
+        """Take note of runs from before the search, and whether they may ``prove`` anything."""
+        self.search.failed[place] += seen.failed
+        self.search.passed[place] += seen.passed
+        self._known[place] = seen
+        if not prove:
+            self._unproving[place] = seen
+
+    def unproving(self, start: int, end: int) -> Mapping[int, Seen]:
+        """Runs that prove nothing at places of a part, by the places of that part."""
+        found = self._unproving.items()
+        return {place - start: seen for place, seen in found if start <= place <= end}
+
+    def made(self, place: int) -> Seen:
+        """How often the commit at a place failed and passed in this search."""
+        return self._less(place, self._known)
+
+    def _less(self, place: int, without: Mapping[int, Seen]) -> Seen:
+        known = without.get(place, Seen())
+        failed, passed = self.search.failed[place], self.search.passed[place]
+        return Seen(int(failed) - known.failed, int(passed) - known.passed)
 
     def observe(self, place: int, result: ProbeResult) -> None:
         """Count a pass or a failure."""
@@ -108,12 +139,9 @@ class OutcomeTrack(Track):
         return WeighedRates(flake=flake, broken=broken, weights=self.search.rate_weights())
 
     def runs(self, place: int, confirmed: int = 0) -> Runs:
-        """How often the commit at a place failed and passed."""
-        return Runs(
-            failed=int(self.search.failed[place]),
-            passed=int(self.search.passed[place]),
-            confirmed=confirmed,
-        )
+        """How often the commit at a place failed and passed, as far as that proves anything."""
+        seen = self._less(place, self._unproving)
+        return Runs(failed=seen.failed, passed=seen.passed, confirmed=confirmed)
 
     def prove(self, first: int, last: int, at_once: int, stage: Stage) -> Asking[Proof]:
         """Run suspect and parent in turn until both are settled."""

@@ -19,7 +19,7 @@ no end within the limit    failed, or infra where so asked: a hang may be what i
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,8 @@ from gauntlet.core.scoped import Scoped
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
 _CHECKOUT_TIMEOUT_S = 900.0
 _UNBUILDABLE = 125
+_PYTEST_USAGE, _PYTEST_NOTHING = 4, 5
+_ABSENT_LINES = 40
 _CRASHES = frozenset(128 + number for number in (4, 5, 6, 7, 8, 11, 31))
 _SIGNALS = 128
 _KEPT_LINES = 3
@@ -60,6 +62,7 @@ class Command:
     """What is run at each commit, in ``subfolder`` of its worktree; ``build`` before it, if any.
 
     Both see ``GAUNTLET_COMMIT``, ``GAUNTLET_SLOT`` and ``GAUNTLET_RUN``, which counts runs from 1.
+    With ``absent_passes`` a test that pytest does not find has passed: what broke it added it.
     """
 
     argv: tuple[str, ...]
@@ -68,13 +71,13 @@ class Command:
     build_timeout_s: float = 3600.0
     hang: Literal["failed", "infra"] = "failed"
     subfolder: str = ""
+    absent_passes: bool = False
 
 
 @dataclass(slots=True)
 class _Running:
-    """One run that has not ended: its place among those asked for, and its present program."""
+    """One run that has not ended, and its present program."""
 
-    place: int
     sha: str
     where: Path
     env: Mapping[str, str]
@@ -112,38 +115,35 @@ class Worktrees(Scoped):
         with suppress(GauntletError):
             git(self._repository, "worktree", "prune")
 
-    def probe(self, shas: Sequence[str]) -> Sequence[ProbeResult]:
-        """Run once at each commit, as many at once as there are slots.
+    def probe(self, shas: Sequence[str]) -> Generator[ProbeResult, None, None]:
+        """Run once at each commit, as many at once as there are slots; results as they come.
 
         Raises InfrastructureError where a worktree cannot be made.
         """
-        results: list[ProbeResult | None] = [None] * len(shas)
-        waiting = list(enumerate(shas))
+        waiting = list(shas)
         running: dict[int, _Running] = {}
         pause = _POLL_S[0]
         try:
             while waiting or running:
                 for slot in range(self._slots):
                     if waiting and slot not in running:
-                        place, sha = waiting.pop(0)
-                        begun = self._begin(slot, place, sha)
+                        begun = self._begin(slot, waiting.pop(0))
                         if isinstance(begun, ProbeResult):
-                            results[place] = begun
+                            yield begun
                         else:
                             running[slot] = begun
                 for slot, each in list(running.items()):
                     result = self._look(each)
                     if result is not None:
-                        results[each.place] = result
                         del running[slot]
                         pause = _POLL_S[0]
+                        yield result
                 if running:
                     time.sleep(pause)
                     pause = min(2 * pause, _POLL_S[1])
         finally:
             for each in running.values():
                 each.service.close()
-        return [result for result in results if result is not None]
 
     def measure(self, sha: str) -> Completed | ProbeResult:
         """Run once at one commit; what the command wrote, or why it could not be run."""
@@ -167,7 +167,7 @@ class Worktrees(Scoped):
             seconds, told = error.result.seconds, error.message.splitlines()[0]
             return ProbeResult(sha=sha, outcome="infra", seconds=seconds, evidence=told)
 
-    def _begin(self, slot: int, place: int, sha: str) -> _Running | ProbeResult:
+    def _begin(self, slot: int, sha: str) -> _Running | ProbeResult:
         self._runs += 1
         where = self._at(slot, sha) / self._command.subfolder
         if not where.is_dir():
@@ -178,7 +178,6 @@ class Worktrees(Scoped):
         argv = self._command.build if building else self._command.argv
         service = Service(argv, log=log, cwd=where, env=env, log_limit=_LOG_BYTES)
         return _Running(
-            place=place,
             sha=sha,
             where=where,
             env=env,
@@ -207,6 +206,8 @@ class Worktrees(Scoped):
             each.watch = Stopwatch()
             return None
         outcome = of_build(status) if each.building else outcome_of(status)
+        if command.absent_passes and not each.building and _absent(status, each.service):
+            return _result(each, "passed", seconds, f"exit {status}, there is no such test")
         return _result(each, outcome, seconds, f"{'build ' * each.building}exit {status}")
 
     def _without_folder(self, sha: str) -> ProbeResult:
@@ -238,6 +239,13 @@ class Worktrees(Scoped):
         kept = {key: value for key, value in os.environ.items() if key not in _LEADS_GIT}
         told = {"COMMIT": sha, "SLOT": str(slot), "RUN": str(self._runs)}
         return kept | {f"GAUNTLET_{key}": value for key, value in told.items()}
+
+
+def _absent(status: int, service: Service) -> bool:
+    """Whether pytest found no such test; its status 4 is also that of a broken conftest."""
+    if status == _PYTEST_NOTHING:
+        return True
+    return status == _PYTEST_USAGE and "not found: " in service.log_tail(_ABSENT_LINES)
 
 
 def _run(argv: Sequence[str], timeout: float, where: Path, env: Mapping[str, str]) -> Completed:

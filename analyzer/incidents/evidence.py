@@ -9,7 +9,7 @@ from gauntlet.analyzer.incidents.incident import Kind, NextStep
 from gauntlet.analyzer.incidents.streaks import Streak
 
 # A failure that chance would bring in one of a hundred columns is not yet worth a search.
-_CHANCE = 0.01
+CHANCE = 0.01
 # Two of each, whatever the numbers say: one failure and one pass are a coin, thrown twice.
 _LEAST_FAILURES = 2
 _LEAST_PASSES = 2
@@ -37,7 +37,7 @@ class Evidence:
         """Whether it may be acted on."""
         if self.intermittent:
             return True
-        proved = self.new or (self.passes >= _LEAST_PASSES and self.chance <= _CHANCE)
+        proved = self.new or (self.passes >= _LEAST_PASSES and self.chance <= CHANCE)
         return self.failures >= _LEAST_FAILURES and proved
 
     def __str__(self) -> str:
@@ -60,10 +60,20 @@ def _of_streak(streak: Streak) -> Evidence:
         return Evidence(failures, 0, 1.0, new=True)
     if streak.intermittent:
         return Evidence(failures, streak.passes_before, 0.0, intermittent=True)
-    failed, passed = streak.flakes, streak.passes_before
-    rate = min(_HIGHEST_RATE, _OVERESTIMATE * (failed + 0.3) / (failed + passed + 0.8))
     turned = sum(len(cell.good) for cell in streak.turned_bad)
-    return Evidence(failures, passed + turned, rate**failures)
+    chance = chance_of(failures, flakes=streak.flakes, passes=streak.passes_before)
+    return Evidence(failures, streak.passes_before + turned, chance)
+
+
+def chance_of(failures: int, *, flakes: int, passes: int) -> float:
+    """How likely failures in a row are by chance, after so many flakes and passes."""
+    rate = _OVERESTIMATE * flake_rate(flakes, passes)
+    return float(min(_HIGHEST_RATE, rate) ** failures)
+
+
+def flake_rate(flakes: int, passes: int) -> float:
+    """How often it fails by chance, from its past; never 0, for nobody has seen enough."""
+    return (flakes + 0.3) / (flakes + passes + 0.8)
 
 
 def next_step(
@@ -81,6 +91,11 @@ def next_step(
         reason = f"{evidence} may be chance: run the last good and the first bad commit again"
         at = tuple(sha for sha in (last_good, first_bad) if sha)
         return NextStep(step="restart", reason=reason, at=at)
+    return forward(suspects, first_bad)
+
+
+def forward(suspects: Sequence[Commit], first_bad: str) -> NextStep:
+    """Say what brings an incident forward that is no chance."""
     if not suspects:
         reason = "no pass of it is known: look further back"
         return NextStep(step="look-back", reason=reason, at=(first_bad,))

@@ -13,6 +13,11 @@ Kind = Literal["commits", "environment", "infra"]
 Status = Literal["suspected", "confirmed"]
 """Suspected until failures and passes are enough in number that chance does not explain them."""
 
+Ending = Literal[
+    "culprit", "range", "nobody", "environment", "exhausted", "confirmed", "cleared", "unclear"
+]
+"""How a search ended; the last three are of restarts."""
+
 Step = Literal["restart", "bisect", "verify", "compare", "look-back", "wait", "none"]
 
 
@@ -57,6 +62,43 @@ class Culprit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """What runs that were made for an incident have told, in a word and in sentences.
+
+    ``on`` names what was known before them: with the same knowledge they are not made again.
+    """
+
+    outcome: Ending
+    on: str
+    reasons: tuple[str, ...]
+    runs: int
+
+    @property
+    def ended(self) -> bool:
+        """Whether more runs would tell nothing new."""
+        return self.outcome != "exhausted"
+
+    def plain(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "outcome": self.outcome,
+            "on": self.on,
+            "reasons": list(self.reasons),
+            "runs": self.runs,
+        }
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> "Searched":
+        """Read what ``plain`` wrote."""
+        return cls(
+            outcome=value["outcome"],
+            on=str(value["on"]),
+            reasons=tuple(value["reasons"]),
+            runs=int(value["runs"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
     """What is broken, since when, and how sure that is.
 
@@ -89,6 +131,7 @@ class Incident:
     revert_url: str | None = None
     queues: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    search: Searched | None = None
 
     @property
     def summary(self) -> str:
@@ -137,6 +180,7 @@ class Incident:
             "revert_url": self.revert_url,
             "queues": list(self.queues),
             "hosts": list(self.hosts),
+            "search": self.search.plain() if self.search else None,
         }
 
     def with_culprit(self, culprit: Culprit | None, *, reason: str) -> "Incident":

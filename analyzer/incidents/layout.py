@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from gauntlet.analyzer.culprits.model import Commit
+from gauntlet.analyzer.incidents.evidence import count
 from gauntlet.analyzer.incidents.incident import Difference, Incident
 from gauntlet.analyzer.incidents.recorded import Ended
 from gauntlet.analyzer.incidents.update import Picture
@@ -46,6 +47,8 @@ def incident_lines(incident: Incident) -> Iterable[str]:
     if incident.culprit is not None:
         proof = "verified" if incident.culprit.verified else "not verified"
         yield f"  culprit     {_commit(incident.culprit.commit)} ({proof})"
+    if incident.search is not None:
+        yield f"  search      {incident.search.outcome}, {count(incident.search.runs, 'run')}"
     if incident.revert_url:
         yield f"  revert      {incident.revert_url}"
     yield f"  next        {incident.next_step.step}: {incident.next_step.reason}"
@@ -59,7 +62,8 @@ def _short(incident: Incident) -> Iterable[str]:
     suspects = f", {len(incident.suspects)} suspects" if len(incident.suspects) > 1 else ""
     yield f"  first bad {incident.first_bad[:10]}, last good {good}{suspects}"
     if incident.culprit is not None:
-        yield f"  culprit {_commit(incident.culprit.commit)}"
+        proof = "verified" if incident.culprit.verified else "not verified"
+        yield f"  culprit {_commit(incident.culprit.commit)} ({proof})"
     yield f"  next: {incident.next_step.step}: {incident.next_step.reason}"
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from gauntlet.analyzer.culprits.model import Commit
 from gauntlet.analyzer.incidents.columns import Cell, Column, columns_of, signature_of
 from gauntlet.analyzer.incidents.history import History, Run
-from gauntlet.analyzer.incidents.incident import Culprit, Incident, Recorded
+from gauntlet.analyzer.incidents.incident import Culprit, Incident, Recorded, Searched
 from gauntlet.analyzer.incidents.renames import with_old_names
+from gauntlet.analyzer.incidents.searched import after, holds
 from gauntlet.analyzer.incidents.streaks import is_gone
 
 # A job that did not run at so many built commits is no longer there.
@@ -58,7 +59,7 @@ def continue_incidents(
             continued.append(Continued(incident, None))
         else:
             del left[match.incident_id]
-            continued.append(Continued(_carried(incident, match), match))
+            continued.append(Continued(_carried(incident, match, history), match))
     ended = [_ended(each, history) for each in left.values() if each.outcome == "open"]
     return continued, [each for each in ended if each is not None]
 
@@ -82,11 +83,17 @@ def _goes_on(incident: Incident, recorded: Recorded) -> bool:
     return shown and places and (bool(suspects & before) or not incident.suspects)
 
 
-def _carried(incident: Incident, recorded: Recorded) -> Incident:
-    """What was found out of an incident stays; a culprit that is no suspect any more does not."""
+def _carried(incident: Incident, recorded: Recorded, history: History) -> Incident:
+    """What was found out of an incident stays; a culprit that is no suspect any more does not.
+
+    A search that proved a later commit, because the first failure was a flake, is believed while
+    nothing else is known.
+    """
     evidence = recorded.evidence
-    said = evidence.get("culprit")
+    said, search = evidence.get("culprit"), evidence.get("search")
     commits = {commit.sha: commit for commit in incident.suspects}
+    if said and said["verified"] and search and holds(Searched.of(search), incident):
+        commits |= {commit.sha: commit for commit in history.mainline.commits}
     culprit = (
         Culprit(
             commit=commits[said["sha"]],
@@ -96,12 +103,22 @@ def _carried(incident: Incident, recorded: Recorded) -> Incident:
         if said and said["sha"] in commits
         else None
     )
-    return replace(
+    carried = replace(
         incident,
         incident_id=recorded.incident_id,
         culprit=culprit,
         revert_url=evidence.get("revert_url"),
     )
+    return _searched(carried, search)
+
+
+def _searched(incident: Incident, said: Mapping[str, Any] | None) -> Incident:
+    """What a search told holds while nothing else is known; a proof as long as it is believed."""
+    if not said:
+        return incident
+    search = Searched.of(said)
+    proven = search.outcome == "culprit" and incident.culprit is not None
+    return after(incident, search) if proven or holds(search, incident) else incident
 
 
 def _ended(recorded: Recorded, history: History) -> Ended | None:

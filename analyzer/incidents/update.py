@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from gauntlet.analyzer.incidents.detect import detect
+from gauntlet.analyzer.incidents.history import History
 from gauntlet.analyzer.incidents.incident import Incident, Recorded
 from gauntlet.analyzer.incidents.load import (
     load_environments,
@@ -82,20 +83,35 @@ class IncidentRequest:
     now: datetime = field(kw_only=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A picture, with what it was drawn from."""
+
+    picture: Picture
+    history: History
+    recorded: tuple[Recorded, ...]
+
+
 def picture(store: Store, request: IncidentRequest) -> Picture:
     """Find the incidents of a branch and match them with what was recorded."""
+    return look(store, request).picture
+
+
+def look(store: Store, request: IncidentRequest) -> Look:
+    """As ``picture``, with the history and the recorded words."""
     history = load_history(store, branch=request.branch, commits=request.commits, now=request.now)
     environments = load_environments(store, turned_bad(history))
     found = detect(history, environments)
     recorded = load_recorded(store, days=request.days)
     continued, ended = continue_incidents(found, recorded, history)
-    return Picture(
+    found_now = Picture(
         branch=request.branch,
         at=request.now,
         open=tuple(continued),
         ended=tuple(ended),
         builds=len({run.sha for run in history.runs}),
     )
+    return Look(picture=found_now, history=history, recorded=tuple(recorded))
 
 
 def decisions(found: Picture, *, run_id: str = "") -> tuple[DecisionRow, ...]:
@@ -124,6 +140,22 @@ def decisions(found: Picture, *, run_id: str = "") -> tuple[DecisionRow, ...]:
 def record(found: Picture, location: str, *, run_id: str = "") -> int:
     """Record what a picture adds; return how many decisions that were."""
     return _write(decisions(found, run_id=run_id), location, found.at)
+
+
+def record_searched(
+    before: Continued, now: Incident, location: str, *, at: datetime, run_id: str = ""
+) -> int:
+    """Record what a search made of one incident, if that is news; return how many decisions.
+
+    One that nobody recorded yet is recorded with it; one that is ignored stays so.
+    """
+    known = before.recorded
+    changed = Continued(now, known)
+    if known is not None and not _news(changed):
+        return 0
+    word: Word = "ignored" if known is not None and known.outcome == "ignored" else "open"
+    row = _decision(now, word, at, run_id)
+    return _write([row], location, at, what=now.incident_id)
 
 
 def say(

@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gauntlet.analyzer.acting.connect import permit_of
 from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.codehost.port import CodeHost, PullRequest
 from gauntlet.analyzer.flakes.edges import check_quarantines
+from gauntlet.analyzer.flakes.from_store import FlakesRequest
+from gauntlet.analyzer.flakes.propose import Proposed
+from gauntlet.analyzer.flakes_propose import propose_from_store
 from gauntlet.analyzer.incidents.evidence import count
 from gauntlet.analyzer.incidents.history import Mainline
 from gauntlet.analyzer.incidents.load import load_history, load_recorded
@@ -18,25 +22,31 @@ from gauntlet.analyzer.nightly.night import Night, Told
 from gauntlet.analyzer.reverts.proposal import past_acts
 from gauntlet.analyzer.reverts.record import fate
 from gauntlet.analyzer.reverts.use import Made, Workshop, make_reverts
+from gauntlet.core.clock import utc_now
 from gauntlet.warehouse.batch import decision_batch
 from gauntlet.warehouse.delivery import deliver
 from gauntlet.warehouse.rows.measurement import DecisionRow
 from gauntlet.warehouse.store import open_store
 
 REVERTS = "reverts.json"
+_FLAKE_DAYS = 14
 
 
 def act(night: Night, folder: NightFolder) -> Told:
     """Follow earlier reverts up, propose new ones, and end quarantines whose time has come."""
+    # After what the probes recorded: the newest word about an incident counts.
+    night = replace(night, now=utc_now())
     permit = permit_of(night.policy, night.host)
     followed = follow_up(night)
     made = _reverts(night, permit)
+    issues = _issues(night)
     folder.save(REVERTS, [_plain(each) for each in made])
     changes = check_quarantines(night.location, branch=night.branch, dry_run=night.dry_run)
     opened = sum(each.outcome == "opened" for each in made)
     told = [
         f"{count(len(made), 'revert')} proposed, {opened} opened",
         f"{count(len(followed), 'earlier one')} ended",
+        f"{count(len(issues.made), 'issue')} about flaky tests",
         f"{count(len(changes), 'quarantine')} looked at",
     ]
     return Told(detail="; ".join(told))
@@ -66,6 +76,18 @@ def _reverts(night: Night, permit: Permit) -> Sequence[Made]:
             run_id=night.run_id,
         )
     return made
+
+
+def _issues(night: Night) -> Proposed:
+    request = FlakesRequest(branch=night.branch, days=_FLAKE_DAYS)
+    return propose_from_store(
+        night.location,
+        request,
+        night.policy,
+        night.host,
+        dry_run=night.dry_run,
+        run_id=night.run_id,
+    )
 
 
 def follow_up(night: Night) -> list[DecisionRow]:

@@ -16,7 +16,7 @@ from gauntlet.warehouse.buildkite.sync import SyncRequest, sync
 from gauntlet.warehouse.buildkite.transport import Transport
 from gauntlet.warehouse.delivery import Delivery
 from gauntlet.warehouse.git_history import commit_batches, newest_commit
-from gauntlet.warehouse.location import spool_folder
+from gauntlet.warehouse.location import folder_beside
 from gauntlet.warehouse.store import open_store
 
 
@@ -89,7 +89,7 @@ def _buildkite(night: Night) -> Iterable[str]:
         delivery.ship(wait_s=30.0)
         with open_store(night.location) as store:
             rows = store.query("unread_logs", pipeline=where.pipeline)
-        logs = spool_folder(night.location).with_name("logs")
+        logs = folder_beside(night.location, "logs")
         fetched = fetch_logs(
             api, pipeline, [Wanted.of(row) for row in rows], logs, delivery, night.now
         )

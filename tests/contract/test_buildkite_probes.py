@@ -94,7 +94,7 @@ def probes(actions, agents, **settings):
 
 def test_a_build_of_one_job_is_made_for_every_run(actions, organization, agents):
     agents.ends(A, "failed")
-    results = probes(actions, agents).probe([A, B, B])
+    results = list(probes(actions, agents).probe([A, B, B]))
     assert [result.outcome for result in results] == ["failed", "passed", "passed"]
     assert [result.sha for result in results] == [A, B, B]
     made = list(organization.builds.values())
@@ -156,6 +156,98 @@ def test_a_blocked_job_is_unblocked(actions, organization, agents):
     assert organization.builds[number]["jobs"][-2]["state"] == "unblocked"
 
 
+def test_two_runs_of_one_existing_job_come_one_after_the_other(actions, organization, agents):
+    number = existing(organization, A, state="failed")
+    agents.ends(A, "passed", "failed")
+    results = list(probes(actions, agents, mode="existing").probe([A, A]))
+    assert [result.outcome for result in results] == ["passed", "failed"]
+    jobs = organization.builds[number]["jobs"]
+    assert [job["step_key"] for job in jobs] == ["job-0", "job-1", "job-1", "job-1"]
+
+
+def test_every_shard_of_an_existing_job_is_run_again(organization, agents):
+    number = existing(organization, A)
+    build = organization.builds[number]
+    for index, job in enumerate(build["jobs"]):
+        job.update(step_key=JOB, parallel_group_index=index, parallel_group_total=2)
+    agents.ends(A, "passed", "failed")
+    (result,) = probes(FakeBuildkite(organization), agents, mode="existing").probe([A])
+    assert result.outcome == "failed"
+    assert len(build["jobs"]) == 4
+
+
+@pytest.mark.parametrize("faults", [[None, None, "done, and no answer"], [None, None, "reset"]])
+@pytest.mark.parametrize("block", [False, True], ids=["retry", "unblock"])
+def test_a_change_whose_answer_was_lost_is_made_once(
+    faults, block, server, over_http, organization, agents
+):
+    number = existing(organization, A, block=block)
+    agents.ends(A, "failed")
+    target = probes(over_http, agents, mode="existing")
+    object.__setattr__(target._target, "job", "after" if block else JOB)
+    server.faults = faults[1:]
+    (result,) = target.probe([A])
+    assert result.outcome == "failed"
+    puts = [request for request in server.seen if request.method == "PUT"]
+    assert len(puts) == (1 if "done" in faults[2] else 2)
+    keys = [job.get("step_key") for job in organization.builds[number]["jobs"]]
+    assert keys.count("after" if block else JOB) == (1 if block else 2)
+
+
+def test_results_come_as_jobs_end(organization, agents):
+    probing = probes(FakeBuildkite(organization), agents).probe([A, B])
+    agents.ends(A, "passed")
+    late = organization.finish
+
+    def finish(number, index, *, state="passed"):
+        if organization.builds[number]["commit"] == A and agents.ticker.now < 1200:
+            return
+        late(number, index, state=state)
+
+    organization.finish = finish
+    first = next(probing)
+    assert (first.sha, agents.ticker.now < 1200) == (B, True)
+    assert next(probing).sha == A
+
+
+def test_builds_of_a_process_that_was_killed_are_taken_up_again(actions, organization, agents):
+    first = BuildkiteProbes(
+        actions,
+        BuildkiteTarget(pipeline=PIPELINE, job=JOB, branch="main", search="s"),
+        ticker=Ticker(agents.ticker.monotonic, agents.sleep),
+        known={},
+    )
+    first._start(A)
+    agents.ends(A, "failed", "passed")
+    again = BuildkiteProbes(
+        actions, first._target, ticker=Ticker(agents.ticker.monotonic, agents.sleep), known={}
+    )
+    assert [each.outcome for each in again.probe([A])] == ["failed"]
+    assert len(organization.builds) == 1
+    later = BuildkiteProbes(
+        actions, first._target, ticker=Ticker(agents.ticker.monotonic, agents.sleep), known={A: 1}
+    )
+    assert [each.outcome for each in later.probe([A])] == ["passed"]
+    assert len(organization.builds) == 2
+
+
+def test_a_commit_without_the_job_counts_as_passed_where_it_was_born_red(organization, agents):
+    organization.create()
+    organization.builds[1]["commit"] = A
+    wanted = {"mode": "existing", "absent_passes": True}
+    target = probes(FakeBuildkite(organization), agents, **wanted)
+    object.__setattr__(target._target, "job", "new-job")
+    (result,) = target.probe([A])
+    assert result.outcome == "passed"
+    (unknown,) = target.probe([B])
+    assert unknown.outcome == "unbuildable", "without a build nobody knows"
+
+
+def test_tests_are_named_to_the_pipeline(organization, agents):
+    list(probes(FakeBuildkite(organization), agents, tests=("t::a", "t::b")).probe([A]))
+    assert organization.builds[1]["env"]["GAUNTLET_ONLY_TESTS"] == "t::a\nt::b"
+
+
 def test_a_commit_without_a_build_of_the_job_can_never_tell(actions, agents):
     (result,) = probes(actions, agents, mode="existing").probe([A])
     assert (result.outcome, result.evidence) == (
@@ -186,21 +278,21 @@ def test_what_may_have_been_done_is_not_asked_for_again(
 ):
     server.faults = [fault]
     with pytest.raises(MaybeDoneError, match="POST .+ is not known"):
-        probes(over_http, agents).probe([A])
+        list(probes(over_http, agents).probe([A]))
     assert [request.method for request in server.seen] == ["POST", "GET"]
     assert organization.builds == {}
 
 
 def test_what_was_surely_not_done_is_asked_for_again(server, over_http, organization, agents):
     server.faults = [429, 429]
-    probes(over_http, agents).probe([A])
+    list(probes(over_http, agents).probe([A]))
     assert len(organization.builds) == 1
 
 
 def test_a_token_that_may_not_write_is_said(server, over_http, agents):
     server.faults = [403]
     with pytest.raises(UsageError, match="403") as caught:
-        probes(over_http, agents).probe([A])
+        list(probes(over_http, agents).probe([A]))
     assert "write_builds" in caught.value.hint
 
 
@@ -228,4 +320,4 @@ def test_a_build_that_cannot_be_read_names_the_key(agents):
             return {"number": "seven", "state": "passed"}
 
     with pytest.raises(ExternalServiceError, match="number"):
-        probes(Odd(), agents).probe([A])
+        list(probes(Odd(), agents).probe([A]))

@@ -126,6 +126,7 @@ def test_a_night_finds_what_broke_reports_it_once_and_done_again_changes_nothing
         ("judge", "skipped"),
         ("classify", "done"),
         ("incidents", "done"),
+        ("probes", "skipped"),
         ("act", "done"),
         ("alerts", "done"),
         ("report", "done"),
@@ -237,6 +238,40 @@ def test_a_proven_culprit_is_reverted_once_and_its_fate_is_counted(scene, tmp_pa
     assert "1 of 1 right" in (opened.folder / "report.md").read_text()
     reverts = [(r["outcome"], r["mode"]) for r in decided(location) if r["kind"] == "revert"]
     assert reverts == [("opened", "act"), ("merged", "act")]
+
+
+def test_one_night_finds_proves_and_reverts(scene, tmp_path):
+    """The job fails wherever the file of the ninth commit is: a search by real runs proves it."""
+    location, repository = scene[2], scene[0]
+    (tmp_path / "switch").write_text("on")
+    host = FakeCodeHost()
+    host.add(9)
+    policy = Policy.model_validate(
+        {
+            "switch": {"file": str(tmp_path / "switch")},
+            "revert": {"mode": "act"},
+            "probes": {
+                "via": "command",
+                "command": ["sh", "-c", "echo {job}; test ! -e f9.py"],
+            },
+        }
+    )
+    ending, opened = go(scene, policy=policy, host=host)
+    assert {name: status for name, status, _ in ending.steps}["probes"] == "done"
+    report = (opened.folder / "report.md").read_text()
+    assert r"culprit \#9" in report
+    assert "(verified)" in report
+    assert host.asked.count("open_draft") == 1
+    assert "Change 9" in host.texts[10][0]
+    head = repository.git("ls-remote", "origin", f"refs/heads/revert/{scene[1][8][:10]}")
+    repository.git("fetch", "origin", head.split()[0])
+    assert "f9.py" not in repository.git("ls-tree", "--name-only", head.split()[0])
+    assert repository.git("status", "--short") == ""
+    runs = [row for row in decided(location) if row["kind"] in ("incident", "revert")]
+    with open_night(tmp_path / "nights", NIGHT, "main") as folder:
+        folder.forget()
+    go(scene, policy=policy, host=host)
+    assert [r for r in decided(location) if r["kind"] in ("incident", "revert")] == runs
 
 
 def test_without_the_switch_a_proven_culprit_is_only_told(scene):

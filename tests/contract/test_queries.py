@@ -1163,6 +1163,29 @@ def test_files_have_the_author_of_most_of_their_commits(store):
     ]  # fmt: skip
 
 
+def test_the_usual_signature_of_what_fails(store):
+    found = {
+        (row["kind"], row["name"]): (row["signature"], row["failures"])
+        for row in store.query("failure_signatures")
+    }
+    assert found["job", "kernels"] == ("test_regression in kernels", 2)
+    assert found["job", "engine"] == ("flaky in engine", 1)
+    assert found["test", "t.py::breaks"] == ("test_regression in kernels", 2)
+    assert ("test", "t.py::holds") not in found
+    assert store.query("failure_signatures", branch="none") == []
+
+
+def test_proposals_about_flakes_are_told_from_other_annotations(store):
+    now = utc_now()
+    rows = [
+        decision_row("", "annotation", f"test/t.py::{n}", evidence=evidence, at=now - n * MINUTE)
+        for n, evidence in enumerate(('{"marker": "<!-- x -->"}', '{"other": 1}', "no JSON"))
+    ]
+    store.insert(batch("proposals", *rows))
+    (row,) = store.query("flake_proposals")
+    assert (row["subject"], row["mode"]) == ("test/t.py::0", "act")
+
+
 def test_every_query_runs_on_an_empty_answer(store):
     given = {
         "run_id": "none", "workload": "none", "job_key": "none", "nodeid": "none", "queue": "none",

@@ -230,6 +230,26 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(repository, tmp_path):
     untouched(repository)
 
 
+def test_a_run_that_ended_beside_others_is_kept_though_they_are_killed(repository):
+    grow(repository)
+    bad = repository.head()
+    # The good commit never ends: only what the journal has of the bad one survives.
+    check = f"test $GAUNTLET_COMMIT = {bad} || sleep 60; {CHECK}"
+    process = subprocess.Popen(
+        argv(repository, "--jobs", "2", check=check),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline, kept = time.monotonic() + 60, []
+    while not kept and time.monotonic() < deadline:
+        time.sleep(0.05)
+        for journal in (repository.path / ".git").rglob("journal.jsonl"):
+            kept = journal.read_text().splitlines()[1:]
+    process.kill()
+    process.communicate()
+    assert [json.loads(line)["sha"] for line in kept] == [bad]
+
+
 def test_interrupted_it_cleans_up_and_says_how_to_go_on(repository, tmp_path):
     grow(repository)
     command = argv(repository, "--jobs", "2", check=f"sleep 0.3; {CHECK}")

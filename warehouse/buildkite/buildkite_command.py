@@ -15,7 +15,7 @@ import click
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import InfrastructureError, UsageError
 from gauntlet.warehouse.ingest.outcome import Ingest, Target
-from gauntlet.warehouse.location import spool_folder, warehouse_option
+from gauntlet.warehouse.location import folder_beside, warehouse_option
 
 if TYPE_CHECKING:
     from gauntlet.warehouse.buildkite.cursor import CursorStore, Round
@@ -136,8 +136,7 @@ def webhook(host: str, port: int, secret_env: str, location: str) -> None:
 
 def cursor_folder(location: str) -> Path:
     """Folder of the cursors that belong to a warehouse: beside its spool."""
-    spool = spool_folder(location)
-    return spool.with_name(f"{spool.name}-cursors")
+    return folder_beside(location, "cursors")
 
 
 def parse_time(text: str, option: str, now: datetime) -> datetime:

@@ -84,7 +84,7 @@ def job_values(
         "sha": build.commit,
         "branch": build.branch,
         "group_key": job.group_key or "",
-        "job_key": job_key(step_key=job.step_key, name=name, shard=shard),
+        "job_key": key_of(job),
         "job_name": name,
         "shard": shard.index if shard else None,
         "shards": shard.total if shard else None,
@@ -105,6 +105,12 @@ def job_values(
         "created_at": _whole_second(instants["created_at"]),
         "version": job_version(job.state, instants.values(), retried=retried, whole=whole),
     }
+
+
+def key_of(job: JobPayload) -> str:
+    """The key under which the shards and attempts of a job stand together."""
+    name = _name_of(job)
+    return job_key(step_key=job.step_key, name=name, shard=_shard_of(job, name))
 
 
 def _whole_second(instant: datetime | None) -> datetime | None:
