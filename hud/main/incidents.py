@@ -6,9 +6,8 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gauntlet.core.yaml_file import StrictModel
 from gauntlet.hud.outcomes import LINK_COLOUR, SHORT_SHA
 from gauntlet.hud.shell.links import web_address
 
@@ -22,7 +21,13 @@ _STYLE = (
 )
 
 
-class Culprit(StrictModel):
+class _Recorded(BaseModel):
+    """What is read of a record; those who made it may have said more."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Culprit(_Recorded):
     """The commit that is held to have broken it. ``probability`` is from 0 to 1."""
 
     sha: str
@@ -33,7 +38,14 @@ class Culprit(StrictModel):
     verified: bool = False
 
 
-class Evidence(StrictModel):
+class Next(_Recorded):
+    """What brings the incident forward."""
+
+    step: str
+    reason: str = ""
+
+
+class Evidence(_Recorded):
     """What an incident rests on, as the analyzer records it."""
 
     failure_class: str
@@ -41,6 +53,9 @@ class Evidence(StrictModel):
     jobs: tuple[str, ...] = ()
     first_bad: str | None = None
     last_good: str | None = None
+    status: str = "confirmed"
+    suspects: tuple[str, ...] = ()
+    next: Next | None = None
     culprit: Culprit | None = None
     revert_url: str | None = None
 
@@ -95,6 +110,8 @@ def incidents_html(
 def _incident(incident: Incident, links: Links, ago: Callable[[datetime], str]) -> str:
     evidence = incident.evidence
     named = evidence.failure_class.replace("_", " ") if evidence else "incident"
+    if evidence is not None and evidence.status != "confirmed":
+        named = f"{evidence.status}: {named}"
     first = (
         f"<b>✕ {escape(named)}</b>, opened {escape(ago(incident.opened_at))}: "
         f"{escape(incident.reason)} <small>({escape(incident.subject)})</small>"
@@ -119,7 +136,10 @@ def _culprit(evidence: Evidence, links: Links) -> str:
             f"first bad {_sha(evidence.first_bad, links)}, last good"
             f" {_sha(evidence.last_good, links)}"
         )
-        return f"No culprit yet: {span}."
+        several = len(evidence.suspects)
+        among = f", {several} suspects" if several > 1 else ""
+        follows = f" Next: {escape(evidence.next.step)}." if evidence.next else ""
+        return f"No culprit yet: {span}{among}.{follows}"
     likely = "" if culprit.probability is None else f", {culprit.probability:.0%} likely"
     proof = "verified by a rerun" if culprit.verified else "not verified"
     by = f" by {escape(culprit.author)}" if culprit.author else ""

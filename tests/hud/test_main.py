@@ -1,5 +1,6 @@
 """The page Main: its grid and what leads from it, over a small history with hostile names."""
 
+import json
 import re
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -7,10 +8,13 @@ from urllib.parse import parse_qs, urlsplit
 import pandas as pd
 import pytest
 from ci_history import HOSTILE, LINE, fill, history, incident_row, sha_of
+from ci_scenarios import history as scenario
+from ci_scenarios import runs
 from factories import NOON, batch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gauntlet.analyzer.incidents.detect import detect
 from gauntlet.hud.main import charts
 from gauntlet.hud.main.cell import attempts_frame, decisive_lines, jobs_to_show
 from gauntlet.hud.main.grid import (
@@ -337,6 +341,18 @@ def test_an_incident_without_culprit_says_the_range_and_a_bad_revert_is_no_link(
     assert "No culprit yet" in html
     assert sha_of(4)[:10] in html
     assert "javascript:" not in html
+
+
+def test_what_the_analyzer_records_is_read_whole():
+    (found,) = detect(scenario(runs("kernels-1", "PPPPPPPP..FFF")))
+    row = incident_row().model_copy(update={"evidence": json.dumps(found.plain())})
+    html = incidents(row)
+    assert "cannot be read" not in html
+    assert "3 suspects" in html
+    assert "Next: bisect." in html
+    (doubtful,) = detect(scenario(runs("kernels-1", "PPPPPF")))
+    row = row.model_copy(update={"evidence": json.dumps(doubtful.plain())})
+    assert "suspected: test regression" in incidents(row)
 
 
 def test_evidence_that_cannot_be_read_leaves_the_sentence():
