@@ -3,6 +3,7 @@
 import json
 import math
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from gauntlet.analyzer.culprits.bisect import BisectRequest
     from gauntlet.analyzer.culprits.metric import Levels
     from gauntlet.analyzer.culprits.ways import BuildkiteWay
+    from gauntlet.analyzer.reverts.branch import RevertBranch
 
 _RATE = click.FloatRange(0, 1, max_open=True)
 _POSITIVE = click.FloatRange(0, min_open=True)
@@ -88,10 +90,18 @@ _POSITIVE = click.FloatRange(0, min_open=True)
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A policy that names organization, pipeline and the variable with the token.",
 )
+@click.option("--revert-branch", metavar="NAME", help="Leave a branch on --bad without a culprit.")
 @json_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
-def bisect(context: click.Context, /, dry_run: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def bisect(
+    context: click.Context,
+    /,
+    dry_run: bool,
+    revert_branch: str | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Find the commit since which COMMAND fails, and prove it: it fails there, its parent passes.
 
     Flaky commands, commits that cannot be built and failures that come and go are allowed. Exit
@@ -113,7 +123,11 @@ def bisect(context: click.Context, /, dry_run: bool, as_json: bool, **options: A
         return
     with terminable():
         found = run_bisect(request, lambda line: click.echo(line, err=True))
-    click.echo(json.dumps(found.plain(), indent=2) if as_json else "\n".join(found.lines()))
+    reverted = _reverted(request, found, revert_branch) if revert_branch else None
+    shown = found.plain() | ({"revert": asdict(reverted)} if reverted else {})
+    click.echo(json.dumps(shown, indent=2) if as_json else "\n".join(found.lines()))
+    if reverted is not None and not as_json:
+        click.echo("\n".join(revert_lines(reverted)))
     context.exit(exit_code(found))
 
 
@@ -128,6 +142,30 @@ def exit_code(found: "Answer") -> int:
             return ExitCode.NOTHING_SELECTED
         case "range" | "exhausted":
             return ExitCode.INVALID_MEASUREMENT
+
+
+def _reverted(request: "BisectRequest", found: "Answer", name: str) -> "RevertBranch | None":
+    """Take back the first proven culprit; None where there is none."""
+    from gauntlet.analyzer.reverts.branch import plan_revert
+
+    if not found.culprits:
+        return None
+    commit, _ = found.culprits[0]
+    message = f'Revert "{commit.title}"\n\nThis reverts commit {commit.sha}.'
+    return plan_revert(request.repository, commit.sha, base=request.bad, name=name, message=message)
+
+
+def revert_lines(reverted: "RevertBranch") -> list[str]:
+    """Say where the revert is, or what has to be reverted before it."""
+    if reverted.clean:
+        return [f"revert: branch {reverted.name}, on {reverted.base[:10]}"]
+    files = ", ".join(reverted.conflicts)
+    if not reverted.dependent:
+        return [f"revert: does not apply, conflicts in {files}"]
+    return [
+        f"revert: does not apply alone, later commits changed {files} too; in this order:",
+        *(f"  git revert {sha[:10]}" for sha in reverted.order),
+    ]
 
 
 def _request(

@@ -12,9 +12,9 @@ from gauntlet.analyzer.culprits.tonight import Night, search_now, settings_of
 from gauntlet.analyzer.culprits.ways import Via, Way, way_of
 from gauntlet.analyzer.incidents.incident import Incident
 from gauntlet.analyzer.incidents.recorded import Continued
-from gauntlet.analyzer.incidents.update import IncidentRequest, Look, look, record_searched
+from gauntlet.analyzer.incidents.update import IncidentRequest, Look, look, one_of, record_searched
 from gauntlet.core.clock import utc_now
-from gauntlet.core.errors import ExitCode, UsageError, unknown_name
+from gauntlet.core.errors import ExitCode, UsageError
 from gauntlet.core.proc import terminable
 from gauntlet.warehouse.store import open_store
 
@@ -104,18 +104,7 @@ def _find(request: BisectIncident) -> tuple[Look, Continued]:
     with open_store(request.location) as store:
         asked = IncidentRequest(branch=request.branch, commits=request.commits, now=utc_now())
         seen = look(store, asked)
-    found = [
-        each
-        for each in seen.picture.open
-        if each.incident.incident_id.startswith(request.incident_id)
-    ]
-    if len(found) == 1:
-        return seen, found[0]
-    names = [each.incident.incident_id for each in found or seen.picture.open]
-    if found:
-        msg = f"{request.incident_id} begins {', '.join(names)}"
-        raise UsageError(msg, hint="write more of the id")
-    raise unknown_name("open incident", request.incident_id, names, hint="gauntlet incidents")
+    return seen, one_of(seen.picture, request.incident_id)
 
 
 def _way(request: BisectIncident) -> Way:

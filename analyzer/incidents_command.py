@@ -9,7 +9,7 @@ from gauntlet.analyzer.options import branch_option, json_option
 from gauntlet.warehouse.location import warehouse_option
 
 if TYPE_CHECKING:
-    from gauntlet.analyzer.incidents.update import Picture
+    from gauntlet.analyzer.incidents.update import Look, Picture
     from gauntlet.analyzer.incidents_bisect import BisectIncident
 
 _commits_option = click.option(
@@ -82,16 +82,61 @@ def show(*, incident_id: str, branch: str, commits: int, as_json: bool, location
     import json
 
     from gauntlet.analyzer.incidents.layout import incident_lines
-    from gauntlet.core.errors import unknown_name
+    from gauntlet.analyzer.incidents.update import one_of
 
-    found = _look(branch, commits, location)
-    every = [*found.incidents, *found.ignored]
-    matches = [each for each in every if each.incident_id.startswith(incident_id)]
-    if len(matches) != 1:
-        names = [each.incident_id for each in every]
-        raise unknown_name("open incident", incident_id, names)
-    shown = {"id": matches[0].incident_id, **matches[0].plain()}
-    click.echo(json.dumps(shown, indent=2) if as_json else "\n".join(incident_lines(matches[0])))
+    incident = one_of(_look(branch, commits, location), incident_id).incident
+    shown = {"id": incident.incident_id, **incident.plain()}
+    click.echo(json.dumps(shown, indent=2) if as_json else "\n".join(incident_lines(incident)))
+
+
+@incidents.command()
+@click.argument("incident_id")
+@click.option(
+    "--repo",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    help="A clone of the engine.  [default: .]",
+)
+@click.option(
+    "--policy",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Names remote, base branch and prefix.",
+)
+@click.option("--dry-run", is_flag=True, help="Try it, but leave no branch.")
+@branch_option
+@_commits_option
+@json_option
+@warehouse_option
+def revert(
+    *,
+    incident_id: str,
+    repo: Path,
+    policy: Path | None,
+    dry_run: bool,
+    branch: str,
+    commits: int,
+    as_json: bool,
+    location: str,
+) -> None:
+    """Make a branch that takes the proven culprit back, and the text of its pull request.
+
+    Nothing is pushed. Where the revert does not apply, the order of what has to go first is told.
+    """
+    import json
+
+    from gauntlet.analyzer.acting.policy import load_policy
+    from gauntlet.analyzer.incidents.update import one_of
+    from gauntlet.analyzer.incidents_revert import prepare_revert
+
+    seen = _see(branch, commits, location)
+    incident = one_of(seen.picture, incident_id).incident
+    mainline = seen.history.mainline
+    made = prepare_revert(incident, mainline, repo, load_policy(policy), dry_run=dry_run)
+    shown = json.dumps(made.plain(), indent=2) if as_json else f"{made.title}\n\n{made.body}"
+    click.echo(shown)
+    if made.branch.clean:
+        verb = "would be" if dry_run else "is"
+        click.echo(f"branch {made.branch.name} {verb} on {made.branch.base[:10]}", err=True)
 
 
 @incidents.command()
@@ -185,9 +230,13 @@ def _bisect_request(
 
 
 def _look(branch: str, commits: int, location: str) -> "Picture":
-    from gauntlet.analyzer.incidents.update import IncidentRequest, picture
+    return _see(branch, commits, location).picture
+
+
+def _see(branch: str, commits: int, location: str) -> "Look":
+    from gauntlet.analyzer.incidents.update import IncidentRequest, look
     from gauntlet.core.clock import utc_now
     from gauntlet.warehouse.store import open_store
 
     with open_store(location) as store:
-        return picture(store, IncidentRequest(branch=branch, commits=commits, now=utc_now()))
+        return look(store, IncidentRequest(branch=branch, commits=commits, now=utc_now()))

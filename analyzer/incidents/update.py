@@ -158,6 +158,21 @@ def record_searched(
     return _write([row], location, at, what=now.incident_id)
 
 
+def one_of(found: Picture, incident_id: str) -> Continued:
+    """Find an open incident by its id, which may be cut short.
+
+    Raises UsageError for an id that none has, or that begins several.
+    """
+    matches = [e for e in found.open if e.incident.incident_id.startswith(incident_id)]
+    names = [each.incident.incident_id for each in matches or found.open]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        msg = f"{incident_id} begins {', '.join(names)}"
+        raise UsageError(msg, hint="write more of the id")
+    raise unknown_name("open incident", incident_id, names, hint="gauntlet incidents")
+
+
 def say(
     known: Sequence[Recorded],
     incident_id: str,

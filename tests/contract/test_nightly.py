@@ -18,7 +18,14 @@ from stores import served_folder
 from gauntlet.__main__ import run
 from gauntlet.analyzer.acting.policy import Policy
 from gauntlet.analyzer.incidents.incident import Culprit
-from gauntlet.analyzer.incidents.update import IncidentRequest, picture, record_incident
+from gauntlet.analyzer.incidents.update import (
+    IncidentRequest,
+    look,
+    one_of,
+    picture,
+    record_incident,
+)
+from gauntlet.analyzer.incidents_revert import prepare_revert
 from gauntlet.analyzer.nightly.all_steps import STEPS
 from gauntlet.analyzer.nightly.journal import open_night
 from gauntlet.analyzer.nightly.night import Night, run_night
@@ -268,6 +275,17 @@ def test_one_night_finds_proves_and_reverts(scene, tmp_path):
     assert "f9.py" not in repository.git("ls-tree", "--name-only", head.split()[0])
     assert repository.git("status", "--short") == ""
     runs = [row for row in decided(location) if row["kind"] in ("incident", "revert")]
+    with open_store(location) as store:
+        seen = look(store, IncidentRequest(now=utc_now()))
+    made = prepare_revert(
+        one_of(seen.picture, "inc-").incident,
+        seen.history.mainline,
+        repository.folder,
+        policy,
+        dry_run=True,
+    )
+    assert made.branch.clean
+    assert (made.title, made.body) == host.texts[10]
     with open_night(tmp_path / "nights", NIGHT, "main") as folder:
         folder.forget()
     go(scene, policy=policy, host=host)

@@ -66,6 +66,18 @@ def untouched(repository):
     assert repository.git("worktree", "list", "--porcelain").count("worktree ") == 1
 
 
+def test_a_branch_without_the_culprit_is_left_where_it_is_asked_for(repository):
+    shas = grow(repository, 12, broken_at=9)
+    found = run(repository, "--revert-branch", "revert/nine", good="HEAD~12")
+    assert found["revert"]["culprit"] == shas[9]
+    assert found["revert"]["commit"] == repository.git("rev-parse", "revert/nine").strip()
+    assert repository.git("show", "revert/nine:a.sh").strip() == "x=0"
+    assert repository.git("rev-parse", "revert/nine^").strip() == shas[12]
+    again = run(repository, "--revert-branch", "revert/nine", good="HEAD~12")
+    assert again["revert"]["commit"] == found["revert"]["commit"]
+    untouched(repository)
+
+
 def test_the_commit_that_broke_a_command_is_found_and_proven(repository, tmp_path):
     shas = grow(repository)
     found = run(repository)
