@@ -60,7 +60,7 @@ def plan_revert(
         if not conflicts:
             commit = git(tree, "rev-parse", "HEAD").strip()
             if keep:
-                _keep(repository, name, commit, base, culprit)
+                commit = _keep(repository, name, commit, base, culprit)
             return RevertBranch(name=name, culprit=culprit, base=base, commit=commit)
         dependent = _dependent(repository, tree, culprit, base)
     return RevertBranch(
@@ -174,18 +174,20 @@ def _touching(repository: Path, revisions: str, paths: Sequence[str]) -> list[st
     return listed.split()
 
 
-def _keep(repository: Path, name: str, commit: str, base: str, culprit: str) -> None:
-    """Make the branch; one that is the same revert already is left, another one is not touched."""
+def _keep(repository: Path, name: str, commit: str, base: str, culprit: str) -> str:
+    """Make the branch and return its head; one that is the same revert already is left."""
     existing = find_commit(repository, f"refs/heads/{name}")
     if existing is None:
         _write(repository, "branch", "--no-track", name, commit)
-        return
+        return commit
     body = git(repository, "log", "-1", "--format=%B", existing)
     if culprit not in body:
         msg = f"{repository} has a branch {name} already, which does not revert {culprit[:10]}"
         raise UsageError(msg, hint=f"git branch -m {name} {name}-old, and try again")
-    if git(repository, "rev-parse", f"{existing}^").strip() != base:
-        _write(repository, "branch", "--force", "--no-track", name, commit)
+    if git(repository, "rev-parse", f"{existing}^").strip() == base:
+        return existing
+    _write(repository, "branch", "--force", "--no-track", name, commit)
+    return commit
 
 
 def _write(folder: Path, *arguments: str) -> str:
