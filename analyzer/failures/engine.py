@@ -10,16 +10,74 @@ from gauntlet.analyzer.failures.gates import Gates
 from gauntlet.analyzer.failures.novelty import Novelty
 from gauntlet.analyzer.failures.rules import Rule, RuleSet
 from gauntlet.analyzer.failures.signature import signature
-from gauntlet.analyzer.failures.text import LogLine, is_benign, is_quiet, log_line, section_of
+from gauntlet.analyzer.failures.text import (
+    LogLine,
+    is_benign,
+    is_quiet,
+    is_warning,
+    log_line,
+    section_of,
+)
 from gauntlet.warehouse.reports.log_text import whole_lines
 from gauntlet.warehouse.reports.source import ByteSource
 
 _MOST_BYTES = 16 << 30
 _MOST_TESTS = 2000
 # The first has the mark 0.
-_ALSO = ("PASSED", "====", "passed", "failed", "FAILED")
+_ALSO = (
+    *("PASSED", "=== ", "passed", "failed", "FAILED", "___ "),
+    *("Traceback (most recent", "was the direct cause of", "During handling of the above"),
+    *(
+        "RERUN",
+        "runs remaining out of",
+        "out of the required",
+        "etrying",
+        "ack off",
+        "trying again",
+        "ttempt ",
+        "Successfully ",
+        "HEAD is now at",
+    ),
+    *("Build completed successfully", "Status: Downloaded newer", "Status: Image is up to date"),
+)
 _ONLY_PASSED = (0,)
 _SESSION = "test session starts"
+_COLLECTING = "collecting"
+_TRACEBACK = "Traceback (most recent call last)"
+_CHAINED = ("was the direct cause of the following", "During handling of the above exception")
+_EXCEPTION = re.compile(
+    r"(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Timeout|Expired|NotFound|Failed|Exhausted)\b(?::|$)"
+)
+_HEADING = re.compile(r"^_{3,} (?P<name>.+?) _{3,}$")
+# A plugin's report of a test that it runs several times.
+_TRIED = re.compile(
+    r"^(?P<test>\w\S*) (?:failed \(\d+ runs? remaining|passed \d+ out of the required)"
+)
+# What failed before such a line is tried again after it.
+_NEXT_TRY = re.compile(
+    r"\b[Rr]etrying\b|\b[Bb]ack(?:ing)? off\b.*\b(?:retry|again)\b|\btrying again\b"
+    r"|\b[Aa]ttempt (?:[2-9]|\d\d)\b"
+)
+# What came in the way of such a step before was overcome.
+_WENT_WELL = re.compile(
+    r"^(?:Successfully (?:installed|built|tagged|downloaded)\b|HEAD is now at \w+"
+    r"|(?:INFO: )?Build completed successfully|Status: (?:Downloaded newer|Image is up to date)"
+    r"|=+ test session starts =+$)"
+)
+_WELL_BEGINS = ("Success", "HEAD ", "INFO: ", "Build ", "Status: ", "====")
+# Kinds of failure that a job goes on after, where another try or another source gives the thing.
+_PASSING: frozenset[str] = frozenset({"infra_network", "upstream_hub", "dependency", "image_build"})
+# So much of a block is looked through for what a step said before it failed.
+_NAMED = 60
+_LOOK_BACK = 1 << 14
+_NO_WORDS = re.compile(
+    r"^\W*$|^(?:Dockerfile\S*|\S*[Dd]ockerfile):\d+$|^\s*\d+ \||^ *>>> |^ *> \["
+    r"|^#\d+ (?:[\d.]+$|\[|CANCELED|ERROR|\.\.\.)|^ERROR: (?:process|executor failed)"
+)
+_TROUBLE = re.compile(
+    r"(?i)error|fail|fatal|exception|abort|denied|cannot|can't|could not|unable|killed|no such"
+    r"|timed? ?out|missing|invalid|not found|panic|corrupt|unexpected|refused|unknown"
+)
 # The last line of a test run: pytest's, unittest's.
 _SUMMARY = re.compile(
     r"^(?:=+ )?(?P<counts>(?:\d+ (?:failed|passed|errors?|skipped|deselected|xfailed|xpassed"
@@ -45,6 +103,9 @@ class Finding:
     line: LogLine
     keys: tuple[str, ...]
     test: str = ""
+    attempt: int = 0
+    in_tests: bool = False
+    chain: int = 0
 
     @property
     def signature(self) -> str:
@@ -79,12 +140,33 @@ class Scan:
     forgiven: tuple[str, ...]
     reruns: bool
     novel: tuple[LogLine, ...] = ()
+    went_well: tuple[int, ...] = ()
     last: LogLine | None = None
     problem: str | None = None
+    passed_again: LogLine | None = None
+
+    def decisive(self) -> tuple[Finding, ...]:
+        """Findings that say what failed, the deciding one first.
+
+        What a job went on after, and what another try got right, comes behind what failed later.
+        """
+        told = [finding for finding in self.findings if not finding.rule.generic]
+        overcome = [finding for finding in told if self._is_overcome(finding, told)]
+        ordered = [*(f for f in told if f not in overcome), *overcome]
+        if ordered and ordered[0].chain:
+            last = _end_of_chain(ordered[0], ordered)
+            ordered = [last, *(f for f in ordered if f is not last)]
+        return tuple(ordered)
+
+    def _is_overcome(self, finding: Finding, others: Sequence[Finding]) -> bool:
+        if finding.in_tests or finding.rule.failure_class not in _PASSING:
+            return False
+        after = [place for place in self.went_well if place > finding.line.number]
+        return bool(after) and any(other.line.number > after[0] for other in others)
 
     def candidates(self, most: int = 5) -> list[Finding]:
         """Lines that a person should look at, the most telling first."""
-        told = [f for f in self.findings if not f.rule.generic]
+        told = list(self.decisive())
         told += [f for f in self.firsts if not f.rule.generic]
         told += [f for f in self.findings if f.rule.generic]
         seen: set[int] = set()
@@ -120,6 +202,15 @@ class _Reader:
     lines: int = 0
     ended: bool = True
     section: str = ""
+    part: str = ""
+    attempt: int = 0
+    chain: int = 0
+    linked: bool = False
+    fresh: bool = False
+    block: tuple[bytes, int] = (b"", 0)
+    went_well: deque[int] = field(default_factory=lambda: deque(maxlen=200))
+    rerun: set[str] = field(default_factory=set)
+    passed_again: LogLine | None = None
     reruns: bool = False
     found: dict[int, Finding] = field(default_factory=dict)
     firsts: dict[int, Finding] = field(default_factory=dict)
@@ -140,6 +231,7 @@ class _Reader:
             place = start
             line = log_line(number, block[start:end])
             if line is not None:
+                self.block = (block, start)
                 self._line(line, marks)
         self.lines += block.count(b"\n")
         self.ended = block.endswith(b"\n")
@@ -147,7 +239,7 @@ class _Reader:
 
     def _knows(self, block: bytes, start: int, end: int) -> bool:
         """Whether a test that passed may be one that failed before."""
-        if not self.tests:
+        if not self.tests and not self.rerun:
             return False
         name = _RAW_NAME.search(block, start, end)
         return name is not None and name[1].decode(errors="replace") in self.names
@@ -156,13 +248,13 @@ class _Reader:
         """What was found in all blocks."""
         self._settle()
         total = self.lines + (not self.ended)
-        for (rank, _), finding in self.tests.items():
-            held = self.found.get(rank)
-            if held is None or not finding.rule.first:
-                self.found[rank] = finding
         for rank, finding in list(self.found.items()):
             if finding.test and (rank, finding.test) not in self.tests:
                 del self.found[rank]
+        for (rank, _), finding in self.tests.items():
+            held = self.found.get(rank)
+            if held is None or _counts_more(finding, held):
+                self.found[rank] = finding
         names = dict.fromkeys(test for _, test in self.tests)
         return Scan(
             lines=total,
@@ -173,6 +265,8 @@ class _Reader:
             forgiven=tuple(self.forgiven),
             reruns=self.reruns,
             novel=tuple(novel),
+            went_well=tuple(self.went_well),
+            passed_again=self.passed_again,
             last=self._last(total),
             problem=problem,
         )
@@ -190,10 +284,19 @@ class _Reader:
         name = section_of(line.body)
         if name is not None:
             self._settle()
-            self.section = name
+            self.section, self.part = name, ""
+        elif line.body.startswith("___"):
+            heading = _HEADING.match(line.body)
+            self.part = _part_of(heading["name"]) if heading else self.part
+            self.chain += heading is not None
+        self._progress(line)
         if self._summary(line) or (name is not None and "===" in line.body[:4]):
             self._match(line, marks)
             return
+        if "RERUN" in line.body:
+            self._rerun(line)
+        elif " out of " in line.body:
+            self._tried(line)
         if is_benign(line):
             if "PASSED" in line.body:
                 self._passed(line)
@@ -201,32 +304,94 @@ class _Reader:
         if not is_quiet(self.section):
             self._match(line, marks)
 
+    def _progress(self, line: LogLine) -> None:
+        """Note where a new attempt begins, and where a step went well."""
+        body = line.body
+        if "exception" in body and any(text in body for text in _CHAINED):
+            self.linked = True
+        elif _TRACEBACK in body:
+            self.chain += not self.linked
+            self.linked = False
+        # What a build tool tells of one target is a part of its own.
+        if self.fresh and body.startswith("FAILED: "):
+            self._next_attempt()
+        again = self.fresh and ("try" in body or "ttempt " in body or "ack" in body)
+        if again and _NEXT_TRY.search(body) is not None:
+            self._next_attempt()
+        if body.startswith(_WELL_BEGINS) and _WENT_WELL.match(body) is not None:
+            self.went_well.append(line.number)
+            if self.fresh and body.startswith("="):
+                self._next_attempt()
+
+    def _next_attempt(self) -> None:
+        self.attempt += 1
+        self.fresh = False
+
     def _match(self, line: LogLine, marks: tuple[int, ...]) -> None:
-        body, text = line.body, line.text
+        body = line.body
+        reason = _reason_of(body)
+        warning = is_warning(line)
         if not self.reruns:
             self.reruns = _tells_of_another_try(body)
         for rule in self.gates.rules(marks):
-            for needle in rule.needles:
-                if needle in text:
-                    break
-            else:
+            if (rule.part and rule.part != self.part) or (warning and not rule.warnings):
                 continue
             match = rule.pattern.search(body)
+            if match is None and reason and not rule.tests:
+                match = rule.pattern.search(reason)
             if match is None:
                 continue
             if rule.unless is not None and rule.unless.search(body):
                 continue
             if rule.process is not None and not rule.process.search(line.process):
                 continue
-            self._add(_finding(rule, line, match))
+            told = self._cause(line) if rule.look_back else None
+            finding = self._finding(rule, told or line, match)
+            # What a verdict says of the reason is said better where it happened.
+            if match.string is not body and rule.rank in self.found:
+                continue
+            self._add(finding)
+
+    def _finding(self, rule: Rule, line: LogLine, match: re.Match[str]) -> Finding:
+        named = match.groupdict()
+        keys = [value for value in named.values() if value] if named else []
+        return Finding(
+            rule=rule,
+            line=line,
+            keys=tuple(keys or [match[0]]),
+            test=(named.get("test") or "") if rule.tests else "",
+            attempt=self.attempt,
+            in_tests=bool(self.section) or rule.tests,
+            chain=self.chain if _EXCEPTION.match(line.body) is not None else 0,
+        )
+
+    def _cause(self, line: LogLine) -> LogLine | None:
+        """What a step said last before a wrapper told that it failed; None if it said nothing."""
+        block, start = self.block
+        said: list[LogLine] = []
+        rest = block[max(0, start - _LOOK_BACK) : start].split(b"\n")[:-1]
+        for back, raw in enumerate(reversed(rest), 1):
+            before = log_line(line.number - back, raw)
+            if before is None or not before.body or _NO_WORDS.match(before.body):
+                if len(said) > 1 and before is not None and before.body.startswith("-----"):
+                    break
+                continue
+            said.append(before)
+            if _TROUBLE.search(before.body):
+                return before
+            if len(said) >= 8:
+                break
+        return said[0] if said else None
 
     def _add(self, finding: Finding) -> None:
         rule = finding.rule
+        self.fresh = True
         if rule.tests and finding.test:
             if len(self.tests) < _MOST_TESTS:
                 key = (rule.rank, finding.test)
                 self.names.add(finding.test.partition("[")[0].rpartition("::")[2])
-                if not rule.first or key not in self.tests:
+                held = self.tests.get(key)
+                if held is None or _counts_more(finding, held):
                     self.tests.pop(key, None)
                     self.tests[key] = finding
             self._settle()
@@ -240,10 +405,9 @@ class _Reader:
     def _keep(self, finding: Finding) -> None:
         rank = finding.rule.rank
         self.firsts.setdefault(rank, finding)
-        if not finding.rule.first:
+        held = self.found.get(rank)
+        if held is None or _counts_more(finding, held):
             self.found[rank] = finding
-        else:
-            self.found.setdefault(rank, finding)
 
     def _settle(self) -> None:
         """Let what waited count."""
@@ -256,13 +420,39 @@ class _Reader:
         if not line.process.startswith("[gw"):
             self.pending.clear()
         node = _NODE.search(line.body)
-        if node is None or not self.tests:
+        if node is None:
             return
+        if node[1] in self.rerun:
+            self.rerun.discard(node[1])
+            self.forgiven[node[1]] = None
+            self.passed_again = line
         for key in [key for key in self.tests if _same_test(key[1], node[1])]:
             del self.tests[key]
             self.forgiven[node[1]] = None
+            self.passed_again = line
+
+    def _rerun(self, line: LogLine) -> None:
+        """Note a test that is run again; what it printed counts only if it fails at last."""
+        node = _NODE.search(line.body)
+        if node is not None and len(self.rerun) < _MOST_TESTS:
+            self.rerun.add(node[1])
+            self.names.add(node[1].partition("[")[0].rpartition("::")[2])
+            if not line.process.startswith("[gw"):
+                self.pending.clear()
+
+    def _tried(self, line: LogLine) -> None:
+        tried = _TRIED.match(line.body)
+        if tried is None:
+            return
+        if " failed (" in tried[0]:
+            self.rerun.add(tried["test"])
+        elif tried["test"] in self.rerun:
+            self.forgiven[tried["test"]] = None
+            self.passed_again = line
 
     def _summary(self, line: LogLine) -> bool:
+        if " in " not in line.body and not line.body.startswith("FAILED ("):
+            return False
         match = _SUMMARY.match(line.body)
         if match is None:
             return False
@@ -280,17 +470,38 @@ def _tells_of_another_try(body: str) -> bool:
     return any(text in body for text in _AGAIN_TEXTS) and _AGAIN.search(body) is not None
 
 
+def _counts_more(finding: Finding, held: Finding) -> bool:
+    """Whether a later finding of a rule takes the place of the one before it."""
+    if not finding.rule.first or finding.attempt > held.attempt:
+        return True
+    # The last of chained exceptions is what failed, and tells the cause as well.
+    return finding.chain == held.chain > 0
+
+
+def _end_of_chain(decisive: Finding, findings: Sequence[Finding]) -> Finding:
+    """The last exception of a chain that is of one kind with the decisive one."""
+    same = [decisive]
+    same += [
+        finding
+        for finding in findings
+        if finding.chain == decisive.chain
+        and finding.rule.failure_class == decisive.rule.failure_class
+        and finding.rule.priority >= _NAMED
+    ]
+    return max(same, key=lambda finding: finding.line.number)
+
+
+def _part_of(heading: str) -> str:
+    return _COLLECTING if heading.startswith("ERROR collecting") else heading
+
+
+def _reason_of(body: str) -> str:
+    """Why a test failed, where the line with its verdict says so."""
+    if not body.startswith(("FAILED ", "ERROR ")):
+        return ""
+    return body.partition(" - ")[2]
+
+
 def _same_test(one: str, other: str) -> bool:
     """Whether two ids name one test; wrappers put a folder before the file."""
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
-
-
-def _finding(rule: Rule, line: LogLine, match: re.Match[str]) -> Finding:
-    named = match.groupdict()
-    keys = [value for value in named.values() if value] if named else []
-    return Finding(
-        rule=rule,
-        line=line,
-        keys=tuple(keys or [match[0]]),
-        test=(named.get("test") or "") if rule.tests else "",
-    )

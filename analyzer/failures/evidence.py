@@ -125,12 +125,15 @@ def signal_of(circumstances: Circumstances) -> str:
 def _decide(evidence: Evidence) -> Classification:  # noqa: PLR0911 - one way out per evidence
     circumstances = evidence.circumstances
     findings = evidence.scan.findings if evidence.scan is not None else ()
-    specific = [finding for finding in findings if not finding.rule.generic]
+    specific = evidence.scan.decisive() if evidence.scan is not None else ()
     agent = _BY_REASON.get(circumstances.signal_reason) or _BY_STATE.get(circumstances.state)
     if agent is not None:
         return _of_agent(agent, specific, circumstances)
     if _passed(circumstances, evidence):
         return _nothing(evidence, "it passed, and nothing in its log says otherwise")
+    flaky = _flaky(evidence, specific)
+    if flaky is not None:
+        return flaky
     signal = signal_of(circumstances)
     outside = _from_outside(specific) if signal in _FROM_OUTSIDE else None
     if outside is not None:
@@ -143,6 +146,27 @@ def _decide(evidence: Evidence) -> Classification:  # noqa: PLR0911 - one way ou
     if evidence.failed_tests:
         return _of_report(evidence.failed_tests)
     return with_breadth(_unknown(evidence, findings), evidence.elsewhere)
+
+
+def _flaky(evidence: Evidence, specific: Sequence[Finding]) -> Classification | None:
+    """A test that failed and passed when it ran again, where nothing else went wrong."""
+    scan = evidence.scan
+    if scan is None or scan.failed_tests or evidence.failed_tests:
+        return None
+    said = next((f for f in specific if f.rule.failure_class == "flaky"), None)
+    line = scan.passed_again or (said.line if said is not None else None)
+    others = [f for f in specific if f.rule.failure_class != "flaky"]
+    if line is None or not all(f.in_tests and f.line.number <= line.number for f in others):
+        return None
+    if scan.summaries and scan.summaries[-1].failed:
+        return None
+    names = list(scan.forgiven)[:1] or (list(said.keys) if said is not None else [])
+    return Classification(
+        failure_class="flaky", retryable=True, confidence=0.9, line=line.number, text=line.text,
+        signature=signature("flaky", names), wrong_exit_code=False, source="rule",
+        rule=said.rule.name if said is not None else "passed_again",
+        owner="the owner of the test", reasons=("it failed, and passed when it ran again",),
+    )  # fmt: skip
 
 
 def _of_agent(

@@ -1,9 +1,11 @@
 """Which lines of a log are worth a look: four bytes of each rule, searched in whole blocks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gauntlet.analyzer.failures.rules import Rule
 
@@ -14,6 +16,10 @@ _NEAR = 24
 # Knuth's multiplicative hash (The Art of Computer Programming, volume 3, 6.4).
 _FACTOR = np.uint32(2654435761)
 _SHIFT = np.uint32(32 - _BITS)
+_BESIDE = np.uint32(0x9E3779B1)
+_PAD = 4
+_ESCAPE = 0x1B
+_PAIR_BITS = np.uint64(16)
 # How common letters are in words, per mille; all else counts as rare.
 _COMMON = dict(
     zip("etaoinsrhldcumfpgwybvkxjqz", (127, 91, 82, 75, 70, 67, 63, 60, 61, 40, 43, 28, 28, 24, 22,
@@ -35,16 +41,39 @@ _ORDINARY = (
     b" warnings deprecated DeprecationWarning import imported service remote repository"
     b" Repository branch fetch checkout image images layer pulled extracting available resource"
     b" resources returned return response expected number node nodes seconds matching match"
+    b" errors error"
     b" access found which reference not the this that from into over under your attention"
     b" backend parameter parameters supported using default values pipeline Pipeline transport"
     b" template handle collection report reports date updated update local network driver"
+    b" size batch scalar Torch torch_ export exports modules Tensor tensor high higher ASSERTS"
+    b" asserts type types utils. _export _value values"
+    b" complex Triton modules torch. call called calls backends failure cache cached cacher apply"
+    b" factor vector Interface Internal internal group groups groups CMake cuda CUDA rocm object"
+    b" file files Value values Build code codes dropped stopped Transformers kernel kernels native"
+    b" _test tests/ test- shape shapes size= dtype float float32 bfloat16 int64 index indices input"
+    b" inputs output outputs random linear matmul norm layer layers attention_ decode prefill token"
+    b" tokens requests_ python python3 lib/ site-packages /usr/ bin/ include source sources header"
+    b" target targets linking Linking compilation compiler static shared library libraries link"
+    b" upload uploaded artifact artifacts Artifact action actions runner workflow checkout GITHUB"
+    b" github. docker Docker container- sha256 digest manifest registry password key token= secret"
+    b" cpu gpu GPU GPUs memory_ usage utilization nvidia hip HIP stream event graph graphs capture"
+    b" pass passed passing skip skipped skipping Skipping deselected selected items session"
+    b" platform"
+    b" Finished Running Started Starting started start Stopping stop end ended total Total count"
+    b" time times timer took elapsed seconds. minutes hours second minute hour day days 2026- T00:"
+    b" name names named path paths directory directories folder root home user users group_ mode"
+    b" options option flags flag args arguments argument param params key keys value: list lists"
+    b" None True False self. return_ import_ from_ class def_ lambda raise except_ try: with_"
+    b" assert_"
+    b" ##[group] ##[endgroup] ##[command] ##[debug] [command] [36;1m [0m env: shell: run: with:"
+    b" uses"
 )
 _ORDINARY_GRAMS = frozenset(
     _ORDINARY[start : start + _WIDTH] for start in range(len(_ORDINARY) - _WIDTH + 1)
 )
 # How many ordinary words' worth of rarity is given up before four bytes reach over a space.
 _OVER_SPACE = 1e5
-_OF_ORDINARY = 1e6
+_OF_ORDINARY = 1e8
 
 
 class _Mark(NamedTuple):
@@ -55,6 +84,52 @@ class _Mark(NamedTuple):
     in_needle: int
     word: bytes
     in_word: int
+
+    def beside(self) -> tuple[str, bytes]:
+        """The two bytes that stand beside its four: after them, else before them, else none."""
+        for text, place in ((self.word, self.in_word), (self.needle, self.in_needle)):
+            after = text[place + _WIDTH : place + _WIDTH + 2]
+            before = text[max(0, place - 2) : place]
+            if len(after) == 2:
+                return "after", after
+            if len(before) == 2:
+                return "before", before
+        return "none", b""
+
+
+class _Group(NamedTuple):
+    """Marks whose two other bytes stand on the same side, by four bytes and those two."""
+
+    table: npt.NDArray[np.bool_]
+    marks: Mapping[int, list[_Mark]]
+
+
+class _Room:
+    """Arrays used again for every block: making them anew costs more than filling them."""
+
+    def __init__(self) -> None:
+        self._make(0)
+
+    def _make(self, count: int) -> None:
+        self._hashed = np.empty(count, np.uint32)
+        self._index = np.empty(count, np.intp)
+        self._found = np.empty(count, bool)
+
+    def hits(
+        self, codes: npt.NDArray[np.uint32], table: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.intp]:
+        """Where the table has a code."""
+        count = len(codes)
+        if count > len(self._index):
+            self._make(count)
+        hashed, index, found = (
+            self._hashed[:count], self._index[:count], self._found[:count]
+        )  # fmt: skip
+        np.multiply(codes, _FACTOR, out=hashed)
+        np.right_shift(hashed, _SHIFT, out=hashed)
+        index[:] = hashed
+        table.take(index, out=found, mode="clip")
+        return np.flatnonzero(found)
 
 
 class Gates:
@@ -76,9 +151,9 @@ class Gates:
         for index, needle in enumerate(found):
             code, mark = _mark_of(index, needle)
             self._marks.setdefault(code, []).append(mark)
-        codes = np.array(list(self._marks), dtype=np.uint32)
-        self._table = np.zeros(1 << _BITS, dtype=bool)
-        self._table[(codes * _FACTOR) >> _SHIFT] = True
+        self._table = _table(np.array(list(self._marks), dtype=np.uint32))
+        self._groups = _groups_of(self._marks)
+        self._room = _Room()
 
     def lines(self, block: bytes) -> Iterator[tuple[int, int, tuple[int, ...]]]:
         """Give start, end and marks of every line that has one, in order."""
@@ -105,27 +180,87 @@ class Gates:
         return found
 
     def _hits(self, block: bytes) -> list[tuple[int, int]]:
-        found = []
-        coloured = b"\x1b[" in block
+        found: list[tuple[int, int]] = []
+        padded = np.frombuffer(b"\0" * _PAD + block + b"\0" * (_PAD + 2), np.uint8)
+        colours = np.flatnonzero(padded == _ESCAPE) - _PAD if b"\x1b[" in block else None
         for offset in range(_WIDTH):
             count = (len(block) - offset) // _WIDTH
             if count <= 0:
                 continue
             codes = np.frombuffer(block, "<u4", count, offset)
-            hits = np.flatnonzero(self._table[(codes * _FACTOR) >> _SHIFT])
-            for hit, code in zip(hits.tolist(), codes[hits].tolist(), strict=True):
-                place = hit * _WIDTH + offset
-                for index, needle, before, word, in_word in self._marks.get(code, ()):
-                    if (place >= before and block.startswith(needle, place - before)) or (
-                        coloured
-                        and word
-                        and place >= in_word
-                        and block.startswith(word, place - in_word)
-                        and block.find(b"\x1b[", max(0, place - _NEAR), place + _NEAR) >= 0
-                    ):
-                        found.append((place, index))
+            hits = self._room.hits(codes, self._table)
+            known = codes[hits]
+            places = hits * _WIDTH + offset
+            for group, pairs in zip(self._groups, _pairs(padded, places + _PAD), strict=True):
+                likely = group.table.take(_hashed(known, pairs))
+                keys = (known[likely].astype(np.uint64) << _PAIR_BITS) | pairs[likely]
+                marks, here = group.marks, places[likely]
+                near = _near(here, colours)
+                for place, key, colour in zip(here.tolist(), keys.tolist(), near, strict=True):
+                    for index, needle, before, word, in_word in marks.get(key, ()):
+                        if (place >= before and block.startswith(needle, place - before)) or (
+                            colour
+                            and word
+                            and place >= in_word
+                            and block.startswith(word, place - in_word)
+                        ):
+                            found.append((place, index))
         found.sort()
         return found
+
+
+def _near(places: npt.NDArray[np.int64], colours: npt.NDArray[np.int64] | None) -> Iterable[bool]:
+    """Whether a colour begins near each place."""
+    if colours is None:
+        return repeat(False, len(places))
+    after = np.searchsorted(colours, places - _NEAR)
+    known = np.append(colours, np.iinfo(np.int64).max - _NEAR)
+    near: list[bool] = (known[after] < places + _NEAR).tolist()
+    return near
+
+
+def _table(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    table = np.zeros(1 << _BITS, dtype=bool)
+    table[(codes * _FACTOR) >> _SHIFT] = True
+    return table
+
+
+def _groups_of(marks: Mapping[int, list[_Mark]]) -> tuple[_Group, ...]:
+    """Marks by where their two other bytes stand, then by all six."""
+    found: dict[str, dict[tuple[int, int], list[_Mark]]] = {"after": {}, "before": {}, "none": {}}
+    for code, some in marks.items():
+        for mark in some:
+            where, pair = mark.beside()
+            key = (code, int.from_bytes(pair, "little"))
+            found[where].setdefault(key, []).append(mark)
+    return tuple(_group(keys) for keys in found.values())
+
+
+def _group(marks: Mapping[tuple[int, int], list[_Mark]]) -> _Group:
+    table = np.zeros(1 << _BITS, dtype=bool)
+    if marks:
+        codes, pairs = np.array(list(marks), dtype=np.uint32).T
+        table[_hashed(codes, pairs)] = True
+    keyed = {(code << int(_PAIR_BITS)) | pair: some for (code, pair), some in marks.items()}
+    return _Group(table, keyed)
+
+
+def _pairs(
+    padded: npt.NDArray[np.uint8], at: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """The two bytes after four, the two before them, and none."""
+    high = np.uint32(8)
+    after = padded.take(at + _WIDTH).astype(np.uint32) | (
+        padded.take(at + _WIDTH + 1).astype(np.uint32) << high
+    )
+    before = padded.take(at - 2).astype(np.uint32) | (padded.take(at - 1).astype(np.uint32) << high)
+    return after, before, np.zeros_like(after)
+
+
+def _hashed(
+    codes: npt.NDArray[np.uint32], beside: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.uint32]:
+    return ((codes ^ (beside * _BESIDE)) * _FACTOR) >> _SHIFT
 
 
 def _mark_of(index: int, needle: str) -> tuple[int, _Mark]:

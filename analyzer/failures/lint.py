@@ -7,7 +7,7 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 from gauntlet.analyzer.failures.engine import Finding, scan
-from gauntlet.analyzer.failures.rules import Rule, RuleSet
+from gauntlet.analyzer.failures.rules import Rule, RuleSet, allowed_classes
 from gauntlet.core.errors import Problem
 
 # An adversary's line: what a pattern may match again and again, and then an end that it does not.
@@ -28,6 +28,7 @@ def lint(rules: RuleSet) -> list[Problem]:
     found = []
     for rule in rules.rules:
         faults = [*_example(rule, rules), *_counter_example(rule), *_catastrophic(rule)]
+        faults += _band(rule)
         found += [Problem(file=rule.file, key=rule.name, message=fault) for fault in faults]
     return found + [
         Problem(file=rule.file, key=rule.name, message=f"the pattern is that of {first}")
@@ -47,6 +48,15 @@ def _counter_example(rule: Rule) -> Iterable[str]:
     alone = RuleSet(rules=(rule,), digest="")
     if _matches(rule.model.counter_example, alone):
         yield "its counter-example matches"
+
+
+def _band(rule: Rule) -> Iterable[str]:
+    allowed = allowed_classes(rule.priority)
+    if rule.failure_class not in allowed:
+        yield (
+            f"class {rule.failure_class} at priority {rule.priority}, where only "
+            f"{', '.join(sorted(allowed))} may stand"
+        )
 
 
 def _matches(line: str, rules: RuleSet) -> tuple[Finding, ...]:

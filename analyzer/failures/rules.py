@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
-from gauntlet.analyzer.failures.literals import required_literals
-from gauntlet.analyzer.failures.model import FailureClass
+from gauntlet.analyzer.failures.literals import SHORTEST, required_literals
+from gauntlet.analyzer.failures.model import FAILURE_CLASSES, FailureClass
 from gauntlet.core.errors import ConfigError, Problem
 from gauntlet.core.yaml_file import StrictModel, load_model
 
@@ -29,16 +29,24 @@ class RuleModel(StrictModel):
     """Python regular expression, searched in the line without colours, times and prefixes."""
     priority: int = Field(default=50, ge=0, le=100)
     """The highest that matches decides; 0 to 19 say only that something failed."""
-    which: Which = "last"
-    """Which of several lines counts."""
+    which: Which = "first"
+    """Which of several lines counts: the first of the last attempt (of chained exceptions the
+    last), or the last of all."""
+    part: str = ""
+    """Part of pytest's output that the line must stand in, such as ``collecting``."""
+    warnings: bool = False
+    """Whether a warning counts: what a tool only warns of, it went on after."""
+    look_back: bool = False
+    """Whether the line only sums up: then what was said before it is shown."""
     process: str = ""
     """Expression that who wrote the line must match."""
     unless: str = ""
     """Expression that the line must not match."""
     tests: bool = False
     """Whether the line is a verdict of a test runner."""
-    needles: tuple[Annotated[str, Field(min_length=4)], ...] = ()
-    """Texts of which every match has one; found from the pattern where none are given."""
+    needles: tuple[str, ...] = ()
+    """Texts of four bytes or more of which every match has one; found from the pattern where none
+    are given."""
     confidence: float = Field(default=0.9, gt=0, le=1)
     owner: str = ""
     example: str
@@ -56,6 +64,15 @@ class RuleModel(StrictModel):
             raise ValueError(msg) from error
         return value
 
+    @field_validator("needles")
+    @classmethod
+    def _long_enough(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        short = [needle for needle in value if len(needle.encode()) < SHORTEST]
+        if short:
+            msg = f"texts of less than {SHORTEST} bytes: {', '.join(map(repr, short))}"
+            raise ValueError(msg)
+        return value
+
 
 class RuleFile(StrictModel):
     """One file of rules; ``owner`` is that of rules without one."""
@@ -67,6 +84,35 @@ class RuleFile(StrictModel):
 
 GENERIC = 20
 """Rules below this priority say that something failed, and not what."""
+
+# What a priority means. Within a band the more specific statement stands higher.
+#   90-100  what scheduler, agent, runner, driver or disk say of themselves
+#   80-89   a resource that is named as broken: memory, hub, registry, mount
+#   70-79   the verdict of a tool: installer, compiler, linker, downloader, gate
+#   60-69   the verdict of a test runner; an exception that names its cause
+#   50-59   an assertion, a plain crash, what a shell could not do
+#   40-49   a step that failed, by name
+#   30-39   an exception of which only the type is known; a test that passed when run again
+#   20-29   what an exit status or a total says
+#   0-19    something failed
+_BLAMES_MACHINE: frozenset[FailureClass] = frozenset(
+    {"infra_machine", "infra_network", "infra_capacity", "infra_agent", "timeout", "cancelled"}
+)
+_ANY_RESOURCE: frozenset[FailureClass] = _BLAMES_MACHINE | {
+    "upstream_hub", "dependency", "image_build", "policy"
+}  # fmt: skip
+
+
+def allowed_classes(priority: int) -> frozenset[FailureClass]:
+    """The classes that a rule of this priority may give; all of them where it does not matter."""
+    if priority < GENERIC:
+        return frozenset({"unknown"})
+    if priority >= 90:
+        return _BLAMES_MACHINE
+    if priority >= 80:
+        return _ANY_RESOURCE
+    everything = frozenset(FAILURE_CLASSES)
+    return everything if priority < 30 else everything - {"unknown"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +130,9 @@ class Rule:
     rank: int
     first: bool
     tests: bool
+    part: str
+    warnings: bool
+    look_back: bool
     confidence: float
     owner: str
     model: RuleModel
@@ -157,6 +206,9 @@ def _rule(file: str, model: RuleModel, owner: str, *, rank: int) -> Rule:
         rank=rank,
         first=model.which == "first",
         tests=model.tests,
+        part=model.part,
+        warnings=model.warnings,
+        look_back=model.look_back,
         confidence=model.confidence,
         owner=model.owner or owner,
         model=model,

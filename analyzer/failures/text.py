@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from gauntlet.warehouse.reports.log_text import read_line
+from gauntlet.warehouse.reports.log_text import line_text
 
 LONGEST = 4000
 _LAYERS = 6
@@ -23,7 +23,16 @@ _PREFIX = re.compile(
     r"|[EWFI]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ [\w.]+:\d+\] "
     r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]+:\d+\] ?"
     r"|\[ *\d+%\] (?=FAILED|ERROR|PASSED|SKIPPED|XFAIL|XPASS|RERUN)"
-    r"|#\d+ \d+\.\d+ "
+    r"|(?:#\d+ )?\d{1,4}\.\d{1,3} (?=\D)"
+    # A job's and a step's name before each line, as command line clients give it.
+    r"|[^\t]{1,120}\t[^\t]{1,80}\t(?=\d{4}-\d\d-\d\dT)"
+    r"|time=\"[^\"]*\" level=(?:error|fatal|panic) msg=\"?"
+    # Output of a step in a box or set in, where it says what failed.
+    r"|[ \t│|╰├─▶>]{2,}(?=(?:(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): |[Ee]rror: |ERROR: "
+    r"|fatal: |E: |CMake Error|\S+:\d+(?::\d+)?: (?:fatal )?error: ))"
+    # The name of a running test stands before what it prints first.
+    r"|[\w./\\-]+\.py::[^\s\[]+(?:\[[^\]]*\])? (?=\S)"
+    r"(?!.*\b(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|RERUN)\b)"
     r"|(?P<github>##\[error\])"
     r"|(?P<pytest>E {2,7})(?=\S)"
     r")"
@@ -41,6 +50,9 @@ _BENIGN = re.compile(
 )
 _PASSED_TEST = re.compile(r"::\S.* (?:PASSED|SKIPPED|XFAIL|XPASS)\b")
 _FINE_TEST = re.compile(r"\.\.\. (?:ok|skipped\b.*|expected failure)$")
+_WARNING = re.compile(
+    r"(?:\([^)]*\) )?(?:npm (?:warn|WARN) |(?:WARNING|[Ww]arning|WARN|W)(?:: | \d\d-\d\d ))"
+)
 _EXPECTED = ("pytest.raises(", "assertRaises")
 _SCRIPT = b"\x1b[36;1m"
 # Sections of pytest's output by their heading.
@@ -68,7 +80,7 @@ def log_line(number: int, raw: bytes) -> LogLine | None:
     """Read a line; None where it shows a script that is run, not what came of it."""
     if _SCRIPT in raw[:64]:
         return None
-    text = read_line(raw).text
+    text = line_text(raw)
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]} [cut] {text[-LONGEST // 2 :]}"
     body, process = _without_prefixes(text)
@@ -87,6 +99,11 @@ def is_benign(line: LogLine) -> bool:
         or ("... " in body and _FINE_TEST.search(body) is not None)
         or any(text in body for text in _EXPECTED)
     )
+
+
+def is_warning(line: LogLine) -> bool:
+    """Whether who wrote a line went on after it."""
+    return _WARNING.match(line.text) is not None
 
 
 def section_of(text: str) -> str | None:

@@ -94,14 +94,27 @@ def read_line(raw: bytes) -> Line:
     at = None
     if mark := _BUILDKITE.search(text):
         at = _from_milliseconds(int(mark[1]))
-    if "\x1b" in text or not text.isprintable():
-        text = _ESCAPES.sub("", text).rstrip("\r\n")
-        states = [state for state in text.split("\r") if state.strip()]
-        text = states[-1] if states else ""
+    text = _shown(text)
     if iso := _ISO.match(text):
         at = at or _from_iso(iso[1])
         text = text[iso.end() :]
     return Line(text.rstrip(), at)
+
+
+def line_text(raw: bytes) -> str:
+    """The text of :func:`read_line` alone, for whom it does not matter when it was written."""
+    text = _shown(raw.decode(errors="replace"))
+    iso = _ISO.match(text)
+    return (text[iso.end() :] if iso else text).rstrip()
+
+
+def _shown(text: str) -> str:
+    """What a terminal shows of a line: no colours, the last state of a progress bar."""
+    if "\x1b" not in text and text.isprintable():
+        return text
+    text = _ESCAPES.sub("", text).rstrip("\r\n")
+    states = [state for state in text.split("\r") if state.strip()]
+    return states[-1] if states else ""
 
 
 def heading_of(text: str) -> Heading | None:

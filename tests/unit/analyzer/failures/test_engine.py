@@ -54,7 +54,7 @@ def told(*lines, **changes):
         ),
         pytest.param(
             ["curl: (28) Timed out after 30001 ms", "FAILED t/a.py::test_b", "curl: (6) No"],
-            "infra_network", 3, id="the-last-of-the-best-rule",
+            "infra_network", 1, id="the-first-of-the-best-rule",
         ),
         pytest.param(
             ["(EngineCore_0 pid=7) ERROR 01-02 03:04:05 [core.py:7] ValueError: no such layer",
@@ -97,6 +97,130 @@ def told(*lines, **changes):
     ],
 )  # fmt: skip
 def test_the_line_that_decides(lines, failure_class, line):
+    found = told(*lines)
+    assert (found.failure_class, found.line) == (failure_class, line)
+
+
+TRACEBACK = "Traceback (most recent call last):"
+CAUSE = "The above exception was the direct cause of the following exception:"
+COLLECTING = "________ ERROR collecting t/test_a.py ________"
+SUMMARY = "======= short test summary info ======="
+
+
+@pytest.mark.parametrize(
+    ("lines", "failure_class", "line"),
+    [
+        pytest.param(
+            ["a.cpp:3:1: error: 'x' was not declared", "a.cpp:9:1: error: no match for 'y'"],
+            "build_regression", 1, id="what-follows-from-the-first-error",
+        ),
+        pytest.param(
+            ["FAILED: a.o", "a.cpp:3:1: error: no type 'x'",
+             "FAILED: b.o", "b.cpp:4:1: error: no type 'y'", "b.cpp:5:1: error: no type 'z'"],
+            "build_regression", 4, id="the-last-target-that-failed",
+        ),
+        pytest.param(
+            ["curl: (28) Timed out", "Retrying in 5 s", "curl: (28) Timed out", "curl: (6) x"],
+            "infra_network", 3, id="the-last-attempt",
+        ),
+        pytest.param(
+            ["curl: (28) Timed out", "Successfully installed a-1.0", "FAILED t/a.py::test_b"],
+            "test_regression", 3, id="what-another-try-got-right",
+        ),
+        pytest.param(
+            ["curl: (28) Timed out", "Successfully installed a-1.0"],
+            "infra_network", 1, id="nothing-failed-later",
+        ),
+        pytest.param(
+            ["WARNING: a.whl: No space left on device", "FAILED t/a.py::test_b"],
+            "test_regression", 2, id="a-warning",
+        ),
+        pytest.param(
+            [TRACEBACK, "requests.exceptions.HTTPError: 503 for url: https://huggingface.co/m",
+             CAUSE, TRACEBACK, "OSError: We couldn't connect to 'https://huggingface.co'"],
+            "upstream_hub", 5, id="the-end-of-a-chain",
+        ),
+        pytest.param(
+            [TRACEBACK, "OSError: We couldn't connect to 'https://huggingface.co'",
+             TRACEBACK, "ValueError: no weights"],
+            "upstream_hub", 2, id="no-chain",
+        ),
+        pytest.param(
+            ["==== ERRORS ====", COLLECTING, "E   ImportError: cannot import name 'a' from 'b'",
+             SUMMARY, "ERROR t/test_a.py"],
+            "test_regression", 3, id="why-tests-could-not-be-collected",
+        ),
+        pytest.param(
+            ["==== ERRORS ====", COLLECTING, "E   ModuleNotFoundError: No module named 'numba'",
+             SUMMARY, "ERROR t/test_a.py"],
+            "dependency", 3, id="a-package-that-tests-lack",
+        ),
+        pytest.param(
+            [SUMMARY, "FAILED t/a.py::test_b - AssertionError: accuracy 0.41 is below 0.6"],
+            "accuracy_regression", 2, id="the-reason-in-a-verdict",
+        ),
+        pytest.param(
+            ["E   torch.OutOfMemoryError: CUDA out of memory.", SUMMARY,
+             "FAILED t/a.py::test_b - torch.OutOfMemoryError: CUDA out of memory."],
+            "infra_capacity", 1, id="the-reason-where-it-happened",
+        ),
+        pytest.param(
+            [SESSION, "t/a.py::test_b Fatal Python error: Segmentation fault"],
+            "test_regression", 2, id="what-a-running-test-prints-first",
+        ),
+        pytest.param(
+            ["#7 9.1 Select a licence [1]:", "#7 9.2", "------",
+             "Dockerfile:4", "--------------------", "   4 | >>> RUN ./setup",
+             'ERROR: failed to solve: process "/bin/sh -c ./setup" did not complete'],
+            "image_build", 1, id="what-a-step-said-last",
+        ),
+        pytest.param(
+            ["make: *** [Makefile:3: suite] Error 2"], "unknown", 1, id="make-runs-anything",
+        ),
+        pytest.param(
+            ["make: *** [Makefile:3: pool.o] Error 1"], "build_regression", 1, id="make-compiles",
+        ),
+        pytest.param(
+            ["##[error]Process completed with exit code 137."], "infra_capacity", 1, id="killed",
+        ),
+        pytest.param(
+            ["make: *** [Makefile:9: pool.o] Interrupt"], "cancelled", 1, id="interrupted",
+        ),
+    ],
+)  # fmt: skip
+def test_the_line_that_decides_among_many(lines, failure_class, line):
+    found = told(*lines)
+    assert (found.failure_class, found.line) == (failure_class, line)
+
+
+@pytest.mark.parametrize(
+    ("lines", "failure_class", "line"),
+    [
+        pytest.param(
+            [SESSION, "t/a.py::test_b RERUN", "t/a.py::test_b PASSED [ 50%]",
+             "==== 2 passed, 1 rerun in 0.10s ===="],
+            "flaky", 3, id="rerun",
+        ),
+        pytest.param(
+            [SESSION, ".R.", "==== 2 passed, 1 rerun in 0.10s ===="], "flaky", 3, id="dots",
+        ),
+        pytest.param(
+            ["test_b failed (1 runs remaining out of 2).", "test_c passed 1 out of the required 1",
+             "test_b passed 1 out of the required 1 times. Success!"],
+            "flaky", 3, id="a-plugin",
+        ),
+        pytest.param(
+            [SESSION, "t/a.py::test_b RERUN", "t/a.py::test_b PASSED [ 50%]",
+             "t/a.py::test_c FAILED [100%]", "==== 1 failed, 1 passed, 1 rerun in 0.10s ===="],
+            "test_regression", 4, id="another-failed",
+        ),
+        pytest.param(
+            ["//a:b    FLAKY, failed in 1 out of 2 in 0.1s", "No space left on device"],
+            "infra_capacity", 2, id="something-else-failed",
+        ),
+    ],
+)  # fmt: skip
+def test_a_test_that_passed_when_it_ran_again_is_flaky(lines, failure_class, line):
     found = told(*lines)
     assert (found.failure_class, found.line) == (failure_class, line)
 

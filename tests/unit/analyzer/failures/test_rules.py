@@ -23,7 +23,7 @@ rules:
 
 
 def test_there_are_enough_rules_and_every_one_is_sound():
-    assert len(RULES.rules) >= 150
+    assert len(RULES.rules) >= 450
     assert [str(fault) for fault in lint(RULES)] == []
 
 
@@ -71,6 +71,13 @@ def test_an_empty_folder_of_rules_is_refused(tmp_path):
         ),
         pytest.param("'gates closed'", "'gate 8 closed'", "counter-example matches", id="counter"),
         pytest.param("gate \\d+ closed", "gate (\\d+)+ closed", "nested repeats", id="nested"),
+        pytest.param("yes\n", "yes\n    priority: 7\n", "where only unknown may stand", id="band"),
+        pytest.param(
+            "infra_machine\n    retryable: yes\n",
+            "flaky\n    retryable: yes\n    priority: 95\n",
+            "at priority 95",
+            id="machine-band",
+        ),
     ],
 )
 def test_the_lint_finds(tmp_path, old, new, says):
@@ -101,6 +108,22 @@ def test_the_lint_finds_a_rule_out_of_reach_and_one_given_again(tmp_path):
 )
 def test_texts_that_every_match_has(pattern, literals):
     assert set(required_literals(pattern)) == literals
+
+
+def test_the_parser_of_expressions_is_as_it_is_read():
+    """``re._parser`` is no public interface: nodes are pairs, repeats and groups as used here."""
+    from re import _constants as op
+    from re import _parser as parser
+
+    (repeat, (least, most, inner)), (group, (number, on, off, body)) = parser.parse("a*(?i:b|cd)")
+    assert (repeat, least, most, list(inner)) == (
+        op.MAX_REPEAT,
+        0,
+        op.MAXREPEAT,
+        [(op.LITERAL, 97)],
+    )
+    assert (group, number, bool(on), bool(off)) == (op.SUBPATTERN, None, True, False)
+    assert body[0][0] is op.BRANCH
 
 
 @pytest.mark.parametrize(
