@@ -155,7 +155,11 @@ def test_every_named_query_runs(store):
     """The engine knows every table, column and function; what they answer is tested elsewhere."""
     for name in query_names():
         query = load_query(name)
-        kinds = {"String": "none", "Date": "2020-01-01"}
+        kinds = {
+            "String": "none",
+            "Date": "2020-01-01",
+            "DateTime64(3, 'UTC')": "2020-01-01 00:00:00",
+        }
         store.query(
             name,
             **{p.name: kinds.get(p.type, 0) for p in query.parameters if p.default is None},
