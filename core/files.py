@@ -1,7 +1,10 @@
 """Files that are either whole or not there."""
 
+import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gauntlet.core.errors import InfrastructureError
@@ -40,6 +43,27 @@ def write_atomic(
         msg = f"cannot write {path}: {error.strerror or error}"
         raise InfrastructureError(msg, hint="free some space or choose another folder") from error
     return path
+
+
+@contextmanager
+def sole_holder(path: Path, *, busy: str) -> Iterator[None]:
+    """Hold a lock file, which ends with its process, however that ends.
+
+    Raises InfrastructureError that says ``busy`` where another process holds it, and where the
+    file cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("w")
+    except OSError as error:
+        msg = f"cannot write {path}: {error.strerror}"
+        raise InfrastructureError(msg, hint="choose a warehouse elsewhere") from error
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InfrastructureError(busy, hint="wait for its end") from error
+        yield
 
 
 def sync_folder(folder: Path) -> None:

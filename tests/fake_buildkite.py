@@ -3,13 +3,12 @@
 import asyncio
 import copy
 import json
-import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from aiohttp import web
+from loopback import served
 
 from gauntlet.warehouse.buildkite.api import BuildPage, BuildQuery, Pipeline
 
@@ -425,29 +424,9 @@ class Server:
         return web.json_response(self.metrics)
 
 
-@contextmanager
 def serving(server):
     """Serve on loopback in a thread; sets the server's ``url``."""
-    loop = asyncio.new_event_loop()
-
-    async def start():
-        runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v2/"
-        return runner
-
-    runner = loop.run_until_complete(start())
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.run_until_complete(runner.cleanup())
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
+    return served(server, "/v2/")
 
 
 class FakeTicker:

@@ -1,9 +1,5 @@
 """GitHub and Slack as small servers on loopback: documented answers, and faults on demand."""
 
-import asyncio
-import threading
-from contextlib import contextmanager
-
 from aiohttp import web
 
 
@@ -143,28 +139,3 @@ class SlackServer(Service):
     async def _hook(self, request):
         self.messages[str(len(self.messages))] = await request.json()
         return web.Response(text="ok")
-
-
-@contextmanager
-def served(service):
-    """Serve on loopback in a thread; sets the service's ``url``."""
-    loop = asyncio.new_event_loop()
-
-    async def start():
-        runner = web.AppRunner(service.application(), access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        service.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-        return runner
-
-    runner = loop.run_until_complete(start())
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        yield service
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.run_until_complete(runner.cleanup())
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()

@@ -1,11 +1,9 @@
 """One look at the fleet: read, judge, record what is news, take bad hosts out as far as allowed."""
 
-import fcntl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from gauntlet.analyzer.acting.policy import Policy
@@ -26,9 +24,10 @@ from gauntlet.analyzer.alerts.rules import Rule, load_rules
 from gauntlet.analyzer.alerts.sources import Look, look
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExitCode, ExternalServiceError, GauntletError, InfrastructureError
+from gauntlet.core.files import sole_holder
 from gauntlet.warehouse.batch import decision_batch
 from gauntlet.warehouse.delivery import deliver
-from gauntlet.warehouse.location import spool_folder
+from gauntlet.warehouse.location import folder_beside, spool_folder
 from gauntlet.warehouse.rows.measurement import DecisionRow
 from gauntlet.warehouse.store import open_store
 
@@ -302,18 +301,6 @@ def _alone(location: str, *, dry_run: bool) -> Iterator[None]:
     if dry_run:
         yield
         return
-    folder = spool_folder(location)
-    path: Path = folder.with_name(f"{folder.name}-alerts.lock")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        stream = path.open("w")
-    except OSError as error:
-        msg = f"cannot write {path}: {error.strerror}"
-        raise InfrastructureError(msg, hint="choose a warehouse elsewhere") from error
-    with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            msg = f"another look at the alerts of {location} is under way"
-            raise InfrastructureError(msg, hint="wait for its end") from error
+    path = folder_beside(location, "alerts.lock")
+    with sole_holder(path, busy=f"another look at the alerts of {location} is under way"):
         yield

@@ -6,7 +6,8 @@ import pytest
 from aiohttp import web
 from fake_buildkite import FakeTicker
 from fake_codehost import FakeCodeHost
-from http_services import GitHubServer, SlackServer, served
+from http_services import GitHubServer, SlackServer
+from loopback import served
 
 from gauntlet.analyzer.acting.connect import GITHUB, SLACK, chat, code_host
 from gauntlet.analyzer.acting.policy import Policy

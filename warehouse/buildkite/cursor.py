@@ -5,7 +5,6 @@ All rounds keep this true of the builds that were created since the first round'
 ``known_until`` was read after it had finished.
 """
 
-import fcntl
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, Protocol
 
-from gauntlet.core.errors import ConfigError, InfrastructureError, UsageError
-from gauntlet.core.files import write_atomic
+from gauntlet.core.errors import ConfigError, UsageError
+from gauntlet.core.files import sole_holder, write_atomic
 from gauntlet.core.json_file import json_text, load_json_model
 from gauntlet.core.yaml_file import StrictModel
 from gauntlet.warehouse.buildkite.api import Pipeline
@@ -119,18 +118,7 @@ class CursorFolder:
     def exclusive(self, pipeline: Pipeline) -> Iterator[None]:
         """Keep others from syncing the same pipeline. Raises InfrastructureError where one does."""
         path = self.path(pipeline.organization, pipeline.slug).with_suffix(".lock")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            stream = path.open("w")
-        except OSError as error:
-            msg = f"cannot write {path}: {error.strerror}"
-            raise InfrastructureError(msg, hint="choose a warehouse elsewhere") from error
-        with stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                msg = f"another process is syncing {pipeline}"
-                raise InfrastructureError(msg, hint="wait for its end") from error
+        with sole_holder(path, busy=f"another process is syncing {pipeline}"):
             yield
 
 
