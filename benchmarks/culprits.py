@@ -1,6 +1,6 @@
 """How well are culprits found? Every figure beside its goal, bisect and the reference search.
 
-    python benchmarks/culprits.py                    # seed 11, as reported; about 20 minutes
+    python benchmarks/culprits.py                    # seed 11, as reported; six minutes
     python benchmarks/culprits.py --worlds 200 --only metrics
     python benchmarks/culprits.py --seed 3           # another seed, to tune with
 
