@@ -14,16 +14,12 @@ times are among the figures. Exit 6 where a goal is not reached.
 """
 
 import argparse
-import json
-import os
-import sys
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from judging import accuracy, changes, shared_ab, sides
 from judging.figure import Figure
+from judging.show import shared_folder, show
 
 AREAS = ("changes", "sides", "accuracy", "shared_ab")
 ANCHORS = ("otava", "asv", "pelt_rbf", "binseg_l2", "zscore5", "pct5")
@@ -40,7 +36,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=2000, help="simulated evals")
     parser.add_argument("--anchors", default=",".join(ANCHORS), help="detectors to run beside ours")
     parser.add_argument("--anchor-python", help="a Python that has them; none: ours alone")
-    parser.add_argument("--shared", type=Path, default=_shared(), help="the shared inputs")
+    parser.add_argument("--shared", type=Path, default=shared_folder(), help="the shared inputs")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     anchors = [name for name in asked.anchors.split(",") if name]
@@ -56,57 +52,7 @@ def main() -> None:
         "changes": changes.bench_file(asked.shared),
         "shared_ab": shared_ab.bench_file(asked.shared),
     }
-    found: list[Figure] = []
-    for area in asked.only or AREAS:
-        needed = needs.get(area)
-        if needed is not None and not needed.is_file():
-            print(f"{area}: skipped, no {needed}", file=sys.stderr)
-            continue
-        begun = time.monotonic()
-        figures = parts[area]()
-        found += figures
-        if not asked.json:
-            print(f"\n{area}, {time.monotonic() - begun:.0f} s")
-            print("\n".join(_table(figures)), flush=True)
-    if asked.json:
-        print(json.dumps([asdict(figure) | {"met": figure.met} for figure in found], indent=2))
-    missed = [figure.name for figure in found if figure.met is False]
-    if missed:
-        sys.stdout.flush()
-        print(f"not reached: {'; '.join(missed)}", file=sys.stderr)
-        sys.exit(6)
-
-
-def _shared() -> Path:
-    given = os.environ.get("GAUNTLET_SHARED")
-    return Path(given) if given else Path(__file__).resolve().parents[2] / "shared"
-
-
-def _table(figures: Sequence[Figure]) -> list[str]:
-    rows = [("", "ours", "goal", "", "others")]
-    for figure in figures:
-        sign = "≥" if figure.better == "higher" else "≤"
-        goal = "" if figure.goal is None else f"{sign} {_number(figure.goal)}"
-        met = {True: "met", False: "MISSED", None: ""}[figure.met]
-        others = ", ".join(f"{name} {_number(value)}" for name, value in figure.anchors.items())
-        value = f"{_number(figure.value)} {figure.unit}".strip()
-        rows.append((figure.name, value, goal, met, others))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = [
-        f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}"
-        f"  {row[3]:<{widths[3]}}  {row[4]}".rstrip()
-        for row in rows
-    ]
-    notes = dict.fromkeys(figure.note for figure in figures if figure.note)
-    return [*lines, *(f"  · {note}" for note in notes)]
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    if value == 0:
-        return "0"
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+    show(parts, asked.only or AREAS, as_json=asked.json, needs=needs)
 
 
 if __name__ == "__main__":

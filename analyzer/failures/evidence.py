@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from gauntlet.analyzer.failures.engine import Finding, Scan
+from gauntlet.analyzer.failures.found import Finding, Scan
 from gauntlet.analyzer.failures.model import Circumstances, Classification, FailureClass, Source
 from gauntlet.analyzer.failures.signature import signature
 from gauntlet.analyzer.failures.wrong_exit import wrong_exit

@@ -6,7 +6,8 @@ from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-from gauntlet.analyzer.failures.engine import Finding, scan
+from gauntlet.analyzer.failures.engine import scan
+from gauntlet.analyzer.failures.found import Finding
 from gauntlet.analyzer.failures.rules import Rule, RuleSet, allowed_classes
 from gauntlet.core.errors import Problem
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gauntlet.analyzer.failures.engine import Scan
+from gauntlet.analyzer.failures.found import Scan
 from gauntlet.analyzer.failures.model import Circumstances, Classification
 
 # So near to the end a summary of passed tests must stand to be the log's last word.
