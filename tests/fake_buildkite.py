@@ -308,6 +308,7 @@ class Server:
         self.organization = organization
         self.faults = []
         self.metrics = {}
+        self.logs = {}
         self.seen = []
         self.url = ""
         self.headers = {}
@@ -321,6 +322,7 @@ class Server:
         job = path + "/{number}/jobs/{job}"
         app.router.add_put(job + "/retry", self._guarded(self._retry))
         app.router.add_put(job + "/unblock", self._guarded(self._unblock))
+        app.router.add_get(job + "/log", self._guarded(self._log))
         app.router.add_get("/v3/metrics", self._guarded(self._metrics))
         return app
 
@@ -419,6 +421,13 @@ class Server:
     async def _unblock(self, request):
         self.organization.unblock(int(request.match_info["number"]))
         return web.json_response({"id": request.match_info["job"], "state": "unblocked"})
+
+    async def _log(self, request):
+        text = self.logs.get(request.match_info["job"])
+        if text is None:
+            return web.json_response({"message": "No log"}, status=404)
+        address = str(request.url)
+        return web.json_response({"url": address, "content": text, "size": len(text)})
 
     async def _metrics(self, request):
         return web.json_response(self.metrics)

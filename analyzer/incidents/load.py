@@ -38,8 +38,8 @@ def load_history(store: Store, *, branch: str, commits: int, now: datetime) -> H
     return History.of(known, (run for run in runs if run is not None), now)
 
 
-def load_recorded(store: Store, *, days: int = 90) -> list[Recorded]:
-    """Read the newest word about each incident of the last days."""
+def load_recorded(store: Store, *, days: int = 365) -> list[Recorded]:
+    """Read the newest word about each incident of the last days; one that goes on adds none."""
     return [
         Recorded(
             incident_id=str(row["subject"]),

@@ -79,7 +79,7 @@ class IncidentRequest:
 
     branch: str = "main"
     commits: int = 200
-    days: int = 90
+    days: int = 365
     now: datetime = field(kw_only=True)
 
 
@@ -126,9 +126,13 @@ def decisions(found: Picture, *, run_id: str = "") -> tuple[DecisionRow, ...]:
             run_id,
             "incident",
             each.recorded.incident_id,
-            "fixed" if each.change == "fixed" else "ignored",
+            "fixed",
             reason=each.reason,
-            evidence={**each.recorded.evidence, "fixed_by": each.by.sha if each.by else None},
+            evidence={
+                **each.recorded.evidence,
+                "change": each.change,
+                "fixed_by": each.by.sha if each.by else None,
+            },
             at=found.at,
             blocking=False,
         )

@@ -27,5 +27,5 @@ class Chat(Protocol):
     def post(self, message: Message, *, thread: Posted | None = None) -> Posted | None:
         """Post a message, in a thread where one is given; None where it cannot be named."""
 
-    def edit(self, posted: Posted, message: Message) -> None:
-        """Put another text in the place of a message."""
+    def edit(self, posted: Posted, message: Message) -> bool:
+        """Put another text in the place of a message; False where that is not there any more."""

@@ -45,14 +45,13 @@ def deliver_report(report: Report, chat: Chat, board: Board) -> int:
     """Bring a chat up to date; return how many messages were posted or edited.
 
     ``board`` is changed as messages go out, so that whoever keeps it after an error loses nothing
-    and posts nothing twice. Without edits a changed report is posted again, an equal one is not.
+    and posts nothing twice. What somebody deleted is posted again once there is news of it. Without
+    edits a changed report is posted again, an equal one is not.
     """
     message = night_message(report)
     sent = 0
     if _news(board, message):
-        if board.main is not None and chat.edits:
-            chat.edit(board.main, message)
-        else:
+        if board.main is None or not chat.edits or not chat.edit(board.main, message):
             board.main = chat.post(message)
         _note(board, message)
         sent += 1
@@ -62,10 +61,10 @@ def deliver_report(report: Report, chat: Chat, board: Board) -> int:
         if not _news(board, each):
             continue
         known = board.threads.get(each.key)
-        if known is not None:
-            chat.edit(known, each)
-        elif (posted := chat.post(each, thread=board.main)) is not None:
-            board.threads[each.key] = posted
+        if known is None or not chat.edit(known, each):
+            posted = chat.post(each, thread=board.main)
+            if posted is not None:
+                board.threads[each.key] = posted
         _note(board, each)
         sent += 1
     return sent

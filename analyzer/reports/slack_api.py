@@ -35,12 +35,16 @@ class SlackBot:
         said = self._call("chat.postMessage", sent)
         return Posted(channel=_text(said, "channel"), stamp=_text(said, "ts"))
 
-    def edit(self, posted: Posted, message: Message) -> None:
-        """Put another text in the place of a message."""
-        self._call("chat.update", {**_sent(posted.channel, message), "ts": posted.stamp})
+    def edit(self, posted: Posted, message: Message) -> bool:
+        """Put another text in the place of a message; False where somebody deleted it."""
+        sent = {**_sent(posted.channel, message), "ts": posted.stamp}
+        return bool(self._call("chat.update", sent, gone="message_not_found"))
 
-    def _call(self, method: str, sent: dict[str, object]) -> dict[str, object]:
-        """Slack answers 200 to everything; whether it went well stands in ``ok``."""
+    def _call(self, method: str, sent: dict[str, object], gone: str = "") -> dict[str, object]:
+        """Slack answers 200 to everything; whether it went well stands in ``ok``.
+
+        Returns nothing for the error that is called ``gone``.
+        """
         answer = self._transport.send("POST", method, sent)
         said = answer.value
         if not isinstance(said, dict):
@@ -48,6 +52,8 @@ class SlackBot:
             raise ExternalServiceError(msg, hint="is this the address of Slack's API?")
         if said.get("ok") is not True:
             error = str(said.get("error", "no reason given"))
+            if error == gone:
+                return {}
             msg = f"{method} to {self._channel}: Slack refuses: {error}"
             if error in _OURS:
                 raise UsageError(msg, hint=_OURS[error])
@@ -70,7 +76,7 @@ class SlackWebhook:
         self._transport.send("POST", "", {"text": message.text, "blocks": list(message.blocks)})
         return None
 
-    def edit(self, posted: Posted, message: Message) -> None:
+    def edit(self, posted: Posted, message: Message) -> bool:
         """Not for webhooks."""
         del posted, message
         msg = "a webhook cannot edit"

@@ -158,6 +158,16 @@ def test_a_report_is_one_message_with_threads_and_is_edited_in_place(slack):
     assert main["unfurl_links"] is False
 
 
+def test_a_message_that_was_deleted_is_no_error(slack):
+    board = Board()
+    with connected(slack, SLACK, "api/") as transport:
+        bot = SlackBot(transport, "C1")
+        deliver_report(report(), bot, board)
+        slack.messages.clear()
+        assert deliver_report(report("other"), bot, board) == 2
+    assert len(slack.messages) == 2
+
+
 @pytest.mark.parametrize(
     ("refusal", "error", "said"),
     [

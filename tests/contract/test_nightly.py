@@ -55,6 +55,7 @@ class FakeChat:
 
     def edit(self, posted, message):
         self.log.append(("edit", message.key))
+        return True
 
 
 @pytest.fixture

@@ -165,6 +165,7 @@ def test_a_message_stays_within_what_slack_takes():
 class FakeChat:
     def __init__(self, *, edits=True, fails_after=None):
         self.edits, self.fails_after, self.log = edits, fails_after, []
+        self.deleted = set()
 
     def _count(self):
         if self.fails_after is not None and len(self.log) >= self.fails_after:
@@ -178,6 +179,7 @@ class FakeChat:
     def edit(self, posted, message):
         self._count()
         self.log.append(("edit", message.key, posted.stamp))
+        return posted.stamp not in self.deleted
 
 
 def two(title="one"):
@@ -196,6 +198,15 @@ def test_a_report_is_posted_once_and_then_edited_in_place():
     assert deliver_report(two(), chat, Board.of(json.loads(json.dumps(board.plain())))) == 0
     assert deliver_report(two("other"), chat, board) == 2
     assert chat.log[3:] == [("edit", MAIN, "1"), ("edit", "inc-1", "2")]
+
+
+def test_a_message_that_somebody_deleted_is_posted_again_with_its_news():
+    chat, board = FakeChat(), Board()
+    deliver_report(two(), chat, board)
+    chat.deleted = {"1"}
+    deliver_report(two("other"), chat, board)
+    assert chat.log[3:6] == [("edit", MAIN, "1"), ("post", MAIN, None), ("edit", "inc-1", "2")]
+    assert board.main.stamp == "5"
 
 
 def test_a_delivery_that_broke_off_goes_on_where_it_stopped():
