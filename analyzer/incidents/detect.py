@@ -69,7 +69,7 @@ def _incident(
         kind=kind,
         status="confirmed" if evidence.enough else "suspected",
         signature=signature,
-        failure_class=_class(runs, kind, changed),
+        failure_class=_class(runs, kind, changed, sure=evidence.enough),
         jobs=tuple(sorted(group.jobs)),
         tests=tuple(sorted(group.tests)),
         first_bad=first_bad,
@@ -82,7 +82,7 @@ def _incident(
         last_seen_at=runs[-1].at,
         line=runs[-1].line,
         url=runs[-1].url,
-        next_step=next_step(kind, evidence, suspects, first_bad, last_good),
+        next_step=next_step(kind, evidence, suspects, first_bad, last_good, changed=bool(changed)),
         reasons=tuple(_reasons(group, evidence, suspects, unknown, renames)),
         differences=changed,
         queues=tuple(sorted({run.queue for run in runs if run.queue})),
@@ -103,12 +103,13 @@ def _untold(mainline: Mainline, group: Group, suspects: Sequence[Commit]) -> int
     return sum(mainline.positions[commit.sha] not in told for commit in suspects)
 
 
-def _class(runs: Iterable[Run], kind: Kind, changed: Sequence[Difference]) -> str:
+def _class(runs: Iterable[Run], kind: Kind, changed: Sequence[Difference], *, sure: bool) -> str:
     """The class of most failures; what broke without a commit is a dependency's doing.
 
-    It stays so where nobody recorded what changed, and not where only other things did.
+    It is where a package changed, and where nobody recorded what did and it is no chance.
     """
-    if kind == "environment" and (not changed or any(d.kind == "package" for d in changed)):
+    packages = any(each.kind == "package" for each in changed)
+    if kind == "environment" and (packages or (sure and not changed)):
         return "dependency"
     return Counter(run.failure_class or "unknown" for run in runs).most_common(1)[0][0]
 

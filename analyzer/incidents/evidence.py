@@ -82,11 +82,20 @@ def next_step(
     suspects: Sequence[Commit],
     first_bad: str,
     last_good: str | None,
+    *,
+    changed: bool,
 ) -> NextStep:
-    """Say what brings an incident forward. Nobody is accused before a run has told."""
-    if kind == "environment":
+    """Say what brings an incident forward. Nobody is accused before a run has told.
+
+    ``changed`` says that something is known to differ between the pass and the failure of one
+    commit; without that a single failure after a pass is a flake before it is anything else.
+    """
+    if kind == "environment" and (changed or evidence.enough):
         reason = "the same commit passed before: no commit is to blame, compare what it ran with"
         return NextStep(step="compare", reason=reason, at=(first_bad,))
+    if kind == "environment":
+        reason = f"{evidence}, of one commit, may be chance: run it again"
+        return NextStep(step="restart", reason=reason, at=(first_bad,))
     if not evidence.enough:
         reason = f"{evidence} may be chance: run the last good and the first bad commit again"
         at = tuple(sha for sha in (last_good, first_bad) if sha)

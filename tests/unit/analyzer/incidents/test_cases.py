@@ -94,6 +94,15 @@ def test_a_commit_that_was_green_and_is_red_is_compared_and_not_bisected():
     assert [each.name for each in found.differences] == ["numpy", "fsspec", "aiohttp"]
 
 
+def test_a_commit_that_failed_once_after_it_passed_is_run_again_first():
+    """Nothing is known to have changed: it is a flake before it is anything else."""
+    (found,) = detect(history(runs("a", "PPPPPPPPE")))
+    assert (found.next_step.step, found.next_step.at) == ("restart", (sha(9),))
+    assert found.failure_class == "test_regression"
+    (sure,) = detect(history(runs("a", "PPPPPPPEE")))
+    assert (sure.next_step.step, sure.failure_class) == ("compare", "dependency")
+
+
 def test_what_came_and_went_is_a_difference_too():
     before = environment("1", DAY_1, numpy="2.3", gone="1")
     after = environment("2", DAY_3, numpy="2.3", new="1")

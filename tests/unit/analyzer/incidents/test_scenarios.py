@@ -192,7 +192,7 @@ SCENARIOS = {
     # The environment.
     "the same commit passed, and failed a day later": (
         [runs("a", "PPPPPPPE")],
-        one(8, 7, "compare", 0, status="suspected", kind="environment"),
+        one(8, 7, "restart", 0, status="suspected", kind="environment"),
     ),
     "an old commit fails now as the newest does": (
         [runs("a", "PPPPPPPEFF")],
