@@ -90,6 +90,47 @@ def show(*, incident_id: str, branch: str, commits: int, as_json: bool, location
 
 
 @incidents.command()
+@click.option("--pull-request", type=click.IntRange(1), required=True, metavar="N")
+@click.option("--job", required=True, metavar="KEY", help="The job that failed.")
+@click.option("--test", "tests", multiple=True, metavar="NODEID", help="A test that failed in it.")
+@click.option("--signature", default="", help="Without tests: as gauntlet classify names it.")
+@branch_option
+@_commits_option
+@json_option
+@warehouse_option
+def whose(
+    *,
+    pull_request: int,
+    job: str,
+    tests: tuple[str, ...],
+    signature: str,
+    branch: str,
+    commits: int,
+    as_json: bool,
+    location: str,
+) -> None:
+    """Say whose a failure of a pull request is: its own, the branch's, or a flake.
+
+    What the branch showed of the same failure decides. An earlier landing of the same pull request
+    that broke the branch makes it its own.
+    """
+    import json
+
+    from gauntlet.analyzer.incidents.pull_request import failure_of, judge_pull_request
+    from gauntlet.core.errors import UsageError
+
+    if not tests and not signature:
+        hint = "give --test NODEID, or --signature as gauntlet classify prints it"
+        raise UsageError("nothing says what failed", hint=hint)
+    history = _see(branch, commits, location).history
+    failed = failure_of(job, tests, signature, history.now)
+    found = judge_pull_request(failed, pull_request, history)
+    landing = found.landing.sha if found.landing else None
+    told = {"whose": found.whose, "reason": found.reason, "landing": landing}
+    click.echo(json.dumps(told, indent=2) if as_json else f"{found.whose}: {found.reason}")
+
+
+@incidents.command()
 @click.argument("incident_id")
 @click.option(
     "--repo",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import Literal
 
@@ -19,6 +20,20 @@ class Judgement:
     whose: Whose
     reason: str
     landing: Commit | None = None
+
+
+def failure_of(job_key: str, tests: Sequence[str], signature: str, at: datetime) -> Run:
+    """A failed run outside the branch: the tests that failed in it, else its signature."""
+    return Run(
+        job_id="",
+        job_key=job_key,
+        sha="",
+        at=at,
+        outcome="failed",
+        signature=signature,
+        failing=frozenset(tests),
+        reported=bool(tests),
+    )
 
 
 def judge_pull_request(failure: Run, pull_request: int, history: History) -> Judgement:

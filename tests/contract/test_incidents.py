@@ -190,6 +190,18 @@ def test_a_person_ignores_an_incident_and_takes_it_back(location, capsys):
     assert opened["id"] in cli(capsys, "incidents", *here)[1].split("ended")[0]
 
 
+def test_a_failure_of_a_pull_request_is_judged_by_what_its_branch_showed(location, capsys):
+    give(location, *commits(11), *broken("kernels", 8, 11), *broken("models", 11, 11))
+    here = ("incidents", "whose", "--pull-request", 5, "--warehouse", location)
+    same = ("--job", "kernels", "--signature", "test_regression in kernels")
+    status, out, _ = cli(capsys, *here, *same, "--json")
+    assert (status, json.loads(out)["whose"]) == (0, "of-the-branch")
+    status, out, _ = cli(capsys, *here, "--job", "models", "--test", "tests/a.py::t")
+    assert out == "its-own: the branch never failed in this way\n"
+    status, _, err = cli(capsys, *here, "--job", "models")
+    assert (status, "nothing says what failed" in err) == (2, True)
+
+
 def test_an_incident_that_nobody_knows_is_an_error_that_names_the_known(location, capsys):
     give(location, *commits(11), *broken("kernels", 8, 11))
     cli(capsys, "incidents", "update", "--warehouse", location)
