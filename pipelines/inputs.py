@@ -114,7 +114,14 @@ _OPTIONS = (
         "--label", "labels", multiple=True, metavar="L", help="A label of the pull request."
     ),
     click.option(
-        "--key", "keys", multiple=True, metavar="KEY", help="Only this job and what it needs."
+        "--key",
+        "keys",
+        multiple=True,
+        metavar="KEY",
+        # A build that somebody asked for because of one job: a probe of `gauntlet bisect`.
+        envvar="GAUNTLET_ONLY_JOB",
+        show_envvar=True,
+        help="Only this job and what it needs.",
     ),
     click.option("--run-all", is_flag=True, help="Every job of the tier, whatever changed."),
     click.option("--hardware", metavar="TAG", help="Leave out jobs that are for other hardware."),

@@ -279,3 +279,13 @@ def test_neither_hash_seed_nor_locale_nor_the_order_of_files_gets_into_the_bytes
         made.add((done.stdout, *(path.read_bytes() for path in files)))
     assert len(made) == 1
     assert "ünïcode".encode() in next(iter(made))[0]
+
+
+def test_a_build_for_one_job_runs_it_alone(call, monkeypatch):
+    """A probe at Buildkite says in its environment which job it is about."""
+    monkeypatch.setenv("GAUNTLET_ONLY_JOB", "large")
+    code, out, _ = call("select", "--json", changed="engine/a.py\n")
+    asked = call("select", "--json", "--key", "large", changed="engine/a.py\n")
+    assert (code, json.loads(out)["selected"]) == (0, json.loads(asked[1])["selected"])
+    assert "large" in json.loads(out)["selected"]
+    assert "sampler" not in json.loads(out)["selected"]
