@@ -69,11 +69,11 @@ def _catastrophic(rule: Rule) -> Iterable[str]:
         if has_nested_repeats(pattern.pattern):
             yield f"nested repeats in {pattern.pattern!r} may take for ever"
             continue
-        begun = time.perf_counter()
+        begun = time.process_time()
         for adversary in _ADVERSARIES:
             for line in (f"{adversary}\x00", f"{rule.model.example}{adversary}\x00"):
                 pattern.search(line)
-        if time.perf_counter() - begun > _SLOW_S:
+        if time.process_time() - begun > _SLOW_S:
             yield f"{pattern.pattern!r} takes too long on lines made to mislead it"
 
 
