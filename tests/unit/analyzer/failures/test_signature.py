@@ -28,7 +28,7 @@ def test_what_changes_by_run_is_left_out(one, other):
     [
         ("FAILED t/a.py::test_b[16]", "FAILED t/a.py::test_b[32]"),
         ("KeyError: layer", "ValueError: layer"),
-        ("GET https://huggingface.co/api/x", "GET https://pypi.org/api/x"),
+        ("GET https://huggingface.co/api/x", "GET https://packages.example.org/api/x"),
         ("src/a.cpp: error", "src/b.cpp: error"),
         ("No module named tiktoken", "No module named xgrammar"),
     ],
