@@ -1,8 +1,9 @@
 """The step that acts: quarantines that end, reverts of proven culprits, and what became of them."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from gauntlet.analyzer.acting.connect import permit_of
@@ -30,6 +31,8 @@ from gauntlet.warehouse.store import open_store
 
 REVERTS = "reverts.json"
 _FLAKE_DAYS = 14
+# Who closes a draft to repair the culprit instead lands that a little later.
+_REPAIR = timedelta(days=14)
 
 
 def act(night: Night, folder: NightFolder) -> Told:
@@ -55,7 +58,7 @@ def act(night: Night, folder: NightFolder) -> Told:
 def _reverts(night: Night, permit: Permit) -> Sequence[Made]:
     with open_store(night.location) as store:
         history = load_history(store, branch=night.branch, commits=night.commits, now=night.now)
-        past = past_acts(store.query("decisions_of_kind", kind="revert", days=365))
+        rows = store.query("decisions_of_kind", kind="revert", days=365)
     shop = Workshop(
         policy=night.policy,
         permit=permit,
@@ -66,9 +69,10 @@ def _reverts(night: Night, permit: Permit) -> Sequence[Made]:
         run_id=night.run_id,
     )
     known = [i for i in look_at(night).incidents if i.culprit is not None]
-    made = make_reverts(known, past, shop, dry_run=night.dry_run)
-    if not night.dry_run and made:
-        _record(night, [each.row for each in made], "reverts")
+    made = make_reverts(known, past_acts(rows), shop, dry_run=night.dry_run)
+    news = [each.row for each in made if _is_news(each.row, rows)]
+    if not night.dry_run and news:
+        _record(night, news, "reverts")
         record_reverts(
             [(each.proposal.incident, each.url) for each in made if each.url],
             night.location,
@@ -76,6 +80,13 @@ def _reverts(night: Night, permit: Permit) -> Sequence[Made]:
             run_id=night.run_id,
         )
     return made
+
+
+def _is_news(row: DecisionRow, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the newest word about a commit says something else; ``rows`` are newest first."""
+    last = next((known for known in rows if known["subject"] == row.subject), None)
+    said = (row.outcome, row.mode, row.reason)
+    return last is None or said != (last["outcome"], last["mode"], last["reason"])
 
 
 def _issues(night: Night) -> Proposed:
@@ -125,6 +136,8 @@ def _ended(
             change,
             fixed_by=fixed_by or None,
             culprit_touched=_touches(fixed_by, row["subject"].removeprefix("commit/"), mainline),
+            repair_may_come=str(evidence.get("incident", "")) not in fixed
+            and night.now - row["at"] < _REPAIR,
         )
         if became is None:
             continue

@@ -42,21 +42,24 @@ def propose(
     change: PullRequest | None,
     reverted: bool,
 ) -> Proposal | None:
-    """Propose to revert the culprit of an incident; None where it has none or it was proposed.
+    """Propose to revert the culprit of an incident; None where it has none or all was said.
 
     ``change`` is the culprit's pull request, None where it is not known; ``reverted`` says that
-    the branch has taken it back already. One revert per incident and per commit, ever.
+    the branch has taken it back already. One draft per incident and per commit, ever.
     """
     if incident.culprit is None or reverted:
         return None
     culprit = incident.culprit.commit
-    if any(_same(act, culprit, incident) and act.mode != "shadow" for act in past):
-        return None
+    same = {act.mode for act in past if _same(act, culprit, incident)}
     objections = _objections(incident, incident.culprit, limits, now, change)
+    leave = allowed(limits, permit, past, now, objections=objections)
+    # What a rail held back is tried again once that lets it; what was only told is told once.
+    if "act" in same or (leave.mode in same and not leave.may_act):
+        return None
     return Proposal(
         culprit=culprit,
         incident=incident,
-        leave=allowed(limits, permit, past, now, objections=objections),
+        leave=leave,
         branch=f"{limits.branch_prefix}{culprit.sha[:_ID]}",
     )
 
@@ -91,7 +94,9 @@ def decision(
         at=at,
         blocking=False,
     )
-    return row.model_copy(update={"mode": proposal.leave.mode})
+    # What was allowed and did not come about was told, not done: it uses up no limit.
+    mode = "notify" if proposal.leave.may_act and outcome != "opened" else proposal.leave.mode
+    return row.model_copy(update={"mode": mode})
 
 
 def past_acts(rows: Sequence[Mapping[str, Any]]) -> list[PastAct]:

@@ -36,16 +36,25 @@ class Precision:
         return f"{told}, 95 % interval {self.low:.0%} to {self.high:.0%}), {self.waiting} waiting"
 
 
-def fate(change: PullRequest | None, *, fixed_by: str | None, culprit_touched: bool) -> Fate | None:
-    """What became of one revert; None while it is open.
+def fate(
+    change: PullRequest | None,
+    *,
+    fixed_by: str | None,
+    culprit_touched: bool,
+    repair_may_come: bool = False,
+) -> Fate | None:
+    """What became of one revert; None while that is open.
 
     A closed draft counts as right where the incident was since fixed by a commit that repairs the
-    culprit's own change (``culprit_touched``), else as wrong: people did not believe it.
+    culprit's own change (``culprit_touched``), else as wrong: people did not believe it. While the
+    incident goes on and is young (``repair_may_come``) a closed draft says neither.
     """
     if change is None or change.state == "open":
         return None
     if change.state == "merged":
         return "merged"
+    if repair_may_come:
+        return None
     return "fixed-forward" if fixed_by and culprit_touched else "closed"
 
 

@@ -77,7 +77,7 @@ def make_reverts(
             PastAct(
                 subject=proposal.subject,
                 at=shop.now,
-                mode="act" if found.outcome == "opened" else "notify",
+                mode=found.row.mode,
                 incident_id=incident.incident_id,
             )
         )

@@ -305,6 +305,14 @@ def test_without_the_switch_a_proven_culprit_is_only_told(scene):
     assert (made["outcome"], made["mode"]) == ("proposed", "notify")
     assert "the policy names no switch" in made["stops"]
     assert "### Proof" in made["body"]
+    go(scene, policy=policy, host=host, date=NIGHT + timedelta(days=2))
+    reverts = [(r["outcome"], r["mode"]) for r in decided(scene[2]) if r["kind"] == "revert"]
+    assert reverts == [("proposed", "notify")]
+    (scene[3] / "switch").write_text("on")
+    allowed = {**policy.model_dump(), "switch": {"file": scene[3] / "switch"}}
+    now = Policy.model_validate(allowed)
+    go(scene, policy=now, host=host, date=NIGHT + timedelta(days=3))
+    assert host.asked.count("open_draft") == 1
 
 
 def command(location, folder, *more):

@@ -10,10 +10,12 @@ from git_repository import GitRepository
 from gauntlet.analyzer.acting.guards import PastAct
 from gauntlet.analyzer.acting.policy import Policy
 from gauntlet.analyzer.acting.switch import Permit
+from gauntlet.analyzer.codehost.port import PullRequest
 from gauntlet.analyzer.culprits.model import Commit
 from gauntlet.analyzer.incidents.history import Mainline
 from gauntlet.analyzer.incidents.incident import Culprit, Incident, NextStep
 from gauntlet.analyzer.reverts.branch import plan_revert
+from gauntlet.analyzer.reverts.record import fate
 from gauntlet.analyzer.reverts.use import Workshop, make_reverts
 from gauntlet.core.errors import UsageError
 
@@ -265,6 +267,32 @@ def test_one_revert_for_a_commit_and_for_an_incident_ever(scene, past):
     assert "open_draft" not in host.asked
 
 
+@pytest.mark.parametrize("before", ["shadow", "notify"])
+def test_what_was_held_back_is_opened_once_it_may_be(scene, before):
+    _, incident, shop, host = scene
+    told = act(subject=f"commit/{incident.culprit.commit.sha}", mode=before, at=NOW)
+    (made,) = make_reverts([incident], [told], shop)
+    assert made.outcome == "opened"
+    assert host.asked.count("open_draft") == 1
+
+
+@pytest.mark.parametrize("mode", ["shadow", "notify"])
+def test_what_was_told_is_not_told_again(scene, mode):
+    _, incident, shop, _ = scene
+    told = act(subject=f"commit/{incident.culprit.commit.sha}", mode=mode, at=NOW)
+    quiet = replace(shop, policy=Policy.model_validate({"revert": {"mode": mode}}))
+    assert make_reverts([incident], [told], quiet) == []
+
+
+def test_a_closed_draft_says_nothing_while_its_repair_may_come():
+    closed = PullRequest(number=1, url="u", state="closed")
+    open_question = {"fixed_by": None, "culprit_touched": False}
+    assert fate(closed, **open_question, repair_may_come=True) is None
+    assert fate(closed, **open_question) == "closed"
+    assert fate(closed, fixed_by="a", culprit_touched=True) == "fixed-forward"
+    assert fate(closed, fixed_by="a", culprit_touched=False) == "closed"
+
+
 def test_two_incidents_of_one_culprit_get_one_draft(scene):
     _, incident, shop, host = scene
     other = replace(incident, incident_id="inc-2", jobs=("models",))
@@ -328,5 +356,5 @@ def test_a_host_that_fails_leaves_a_proposal_and_the_reason(scene):
     host.open_draft = FakeCodeHost.open_draft.__get__(broken := FakeCodeHost())
     broken.broken = True
     (made,) = make_reverts([incident], [], shop)
-    assert (made.outcome, made.url) == ("proposed", None)
+    assert (made.outcome, made.url, made.row.mode) == ("proposed", None, "notify")
     assert "502 Bad Gateway" in made.row.reason
