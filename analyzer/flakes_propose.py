@@ -1,8 +1,7 @@
 """The use case of ``gauntlet flakes propose``: read, propose, record."""
 
-from gauntlet.analyzer.acting.connect import permit_of
+from gauntlet.analyzer.acting.permit import permit_of
 from gauntlet.analyzer.acting.policy import Policy
-from gauntlet.analyzer.codehost.port import CodeHost
 from gauntlet.analyzer.flakes.from_store import FlakesRequest, read_flakes
 from gauntlet.analyzer.flakes.propose import (
     Desk,
@@ -12,6 +11,7 @@ from gauntlet.analyzer.flakes.propose import (
     read_signatures,
 )
 from gauntlet.core.clock import utc_now
+from gauntlet.services.codehost.port import CodeHost
 from gauntlet.warehouse.batch import decision_batch
 from gauntlet.warehouse.delivery import deliver
 from gauntlet.warehouse.store import open_store

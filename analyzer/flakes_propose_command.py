@@ -41,12 +41,14 @@ def propose(
 
     In mode act of the policy they are opened at the code host, a few a day.
     """
-    from gauntlet.analyzer.acting.connect import code_host_if_any
     from gauntlet.analyzer.acting.policy import load_policy
     from gauntlet.analyzer.flakes.from_store import FlakesRequest
     from gauntlet.analyzer.flakes_propose import propose_from_store
+    from gauntlet.services.connect import code_host_if_any
 
     request = FlakesRequest(branch=branch, days=days, codeowners=codeowners)
     loaded = load_policy(policy)
-    found = propose_from_store(location, request, loaded, code_host_if_any(loaded), dry_run=dry_run)
+    found = propose_from_store(
+        location, request, loaded, code_host_if_any(loaded.repository), dry_run=dry_run
+    )
     click.echo(json.dumps(found.plain(), indent=2) if as_json else "\n".join(found.lines()))

@@ -63,13 +63,13 @@ def nightly(
     """
     from datetime import timedelta
 
-    from gauntlet.analyzer.acting.connect import chat, code_host
     from gauntlet.analyzer.acting.policy import load_policy
     from gauntlet.analyzer.nightly.all_steps import STEPS
     from gauntlet.analyzer.nightly.journal import open_night
     from gauntlet.analyzer.nightly.night import Night, run_night
     from gauntlet.core.clock import utc_now
     from gauntlet.core.proc import terminable
+    from gauntlet.services.connect import chat, code_host
 
     loaded = load_policy(policy)
     night = Night(
@@ -78,8 +78,8 @@ def nightly(
         location=location,
         policy=loaded,
         repository=repo,
-        host=code_host(loaded),
-        chat=chat(loaded),
+        host=code_host(loaded.repository),
+        chat=chat(loaded.chat),
         dry_run=dry_run,
     )
     root = folder / "dry-run" if dry_run else folder

@@ -22,8 +22,8 @@ from gauntlet.harness.provenance import host_name
 from gauntlet.harness.schedule import Side
 from gauntlet.harness.session import Session, run_session, session_length
 from gauntlet.perf_eval.recipe import Recipe, load_recipe
-from gauntlet.release.gates import Qualification, evaluate, gate_rows
-from gauntlet.release.policy import load_policy
+from gauntlet.release.gates.qualification import load_policy
+from gauntlet.release.gates.verdicts import Qualification, evaluate, gate_rows
 from gauntlet.warehouse.batch import Batch, decision_batch
 from gauntlet.warehouse.location import spool_folder
 from gauntlet.warehouse.rows.measurement import DecisionRow, RunRow, RunStatus

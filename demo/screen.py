@@ -13,7 +13,7 @@ from rich.text import Text
 from gauntlet.analyzer.verdict import Verdict, objective_label
 from gauntlet.core import log
 from gauntlet.core.clock import Stopwatch
-from gauntlet.release.gates import Qualification
+from gauntlet.release.gates.verdicts import Qualification
 
 _COLOURS = {
     "worse": "bold red",

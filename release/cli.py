@@ -1,49 +1,37 @@
-"""``gauntlet release`` (also ``release``): evaluate gates over recorded verdicts."""
-
-import json
-from dataclasses import asdict
+"""``gauntlet release`` (also ``release``): from the greenest commit to what is published."""
 
 import click
 
-from gauntlet.warehouse.location import warehouse_option
+from gauntlet.core.lazy_group import LazyGroup
+
+COMMANDS = {
+    "cut": ("gauntlet.release.cut.command", "cut", "Choose the greenest commit; make the branch."),
+    "picks": ("gauntlet.release.picks.command", "picks", "Bring fixes of main to the branch."),
+    "candidate": ("gauntlet.release.picks.candidate_command", "candidate", "Tag the next rc."),
+    "plan": ("gauntlet.release.matrix.plan_command", "plan", "Wheels and images as a pipeline."),
+    "build": ("gauntlet.release.build.command", "build", "Build what this machine can; collect."),
+    "gate": ("gauntlet.release.gates.command", "gate", "May it ship? Exit 6 where it may not."),
+    "waive": ("gauntlet.release.gates.waive_command", "waive", "Let a gate pass, with a reason."),
+    "why": ("gauntlet.release.gates.why_command", "why", "What a gate was decided on."),
+    "diff": ("gauntlet.release.gates.diff_command", "diff", "What changed between candidates."),
+    "publish": ("gauntlet.release.ship.publish_command", "publish", "Ship what was proven."),
+    "verify": ("gauntlet.release.ship.verify_command", "verify", "Published against the record."),
+    "record": ("gauntlet.release.ship.record_command", "record", "The signed record."),
+    "rollback": ("gauntlet.release.ship.rollback_command", "rollback", "The way back."),
+    "status": (
+        "gauntlet.release.status_command",
+        "status",
+        "Where it stands, what is next.",
+    ),
+}
 
 
-@click.group()
+class ReleaseCommands(LazyGroup):
+    """Every command of a release, in the order in which they are needed."""
+
+    table = COMMANDS
+
+
+@click.group(cls=ReleaseCommands)
 def release() -> None:
-    """Evaluate release gates."""
-
-
-@release.command()
-@click.argument("run_id")
-@click.option("--policy", default="qualification", show_default=True, help="Name or .yaml file.")
-@click.option("--dry-run", is_flag=True, help="Evaluate, but record nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@warehouse_option
-def gate(run_id: str, policy: str, dry_run: bool, as_json: bool, location: str) -> None:
-    """Evaluate the gates of a policy on one run; exit 6 where one does not pass."""
-    from gauntlet.core.clock import utc_now
-    from gauntlet.core.errors import NotQualifiedError
-    from gauntlet.release.gates import evaluate, gate_rows
-    from gauntlet.release.policy import load_policy
-    from gauntlet.warehouse.batch import decision_batch
-    from gauntlet.warehouse.delivery import deliver
-    from gauntlet.warehouse.store import open_store
-
-    rules = load_policy(policy)
-    with open_store(location) as store:
-        result = evaluate(rules, store.query("run_decisions", run_id=run_id))
-    if not dry_run:
-        now = utc_now()
-        deliver(location, [decision_batch(run_id, "gates", gate_rows(run_id, result, now), now)])
-    if as_json:
-        click.echo(
-            json.dumps({"outcome": result.outcome, "gates": [asdict(g) for g in result.gates]})
-        )
-    else:
-        for each in result.gates:
-            click.echo(f"{each.state:13} {each.name}")
-            for reason in each.reasons:
-                click.echo(f"              {reason}")
-        click.echo(result.outcome)
-    if not result.qualified:
-        raise NotQualifiedError(f"run {run_id} is not qualified")
+    """Cut, qualify, build, prove and ship a release."""

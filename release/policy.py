@@ -1,40 +1,25 @@
-"""Gate policies: which verdicts each gate needs, and which of them it accepts."""
+"""The policy of a release: every rule that a team may decide otherwise, in one file."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from gauntlet.core.errors import unknown_name
 from gauntlet.core.yaml_file import StrictModel, load_model
-
-Acceptable = Literal["better", "same"]
-
-
-class GateRule(StrictModel):
-    """One gate: patterns (``*`` matches any text) of the verdict subjects that it weighs."""
-
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-    verdicts: tuple[str, ...] = Field(min_length=1)
-    accept: tuple[Acceptable, ...] = ("better", "same")
+from gauntlet.services.settings import Chat, Repository
 
 
-class Policy(StrictModel):
-    """All gates of one kind of release."""
+class ReleasePolicy(StrictModel):
+    """Sections of ``release/policy.yaml``; names of variables, never secrets."""
 
-    name: str
-    gates: tuple[GateRule, ...] = Field(min_length=1)
+    schema_version: Literal[1] = 1
+    repository: Repository = Field(default_factory=Repository)
+    chat: Chat = Field(default_factory=Chat)
 
 
-def load_policy(name_or_path: str = "qualification") -> Policy:
-    """Load a policy that ships with this version by name, or from a file.
+def load_release_policy(path: Path | None = None) -> ReleasePolicy:
+    """Read a policy; without a file the one that ships with this version.
 
-    Raises UsageError for an unknown name and ConfigError with every problem in the file.
+    Raises ConfigError with every mistake in the file.
     """
-    folder = Path(__file__).with_name("policies")
-    if name_or_path.endswith((".yaml", ".yml")):
-        return load_model(Path(name_or_path), Policy)
-    known = [path.stem for path in folder.glob("*.yaml")]
-    if name_or_path not in known:
-        raise unknown_name("policy", name_or_path, known, hint="or give the path of a .yaml file")
-    return load_model(folder / f"{name_or_path}.yaml", Policy)
+    return load_model(path or Path(__file__).with_name("policy.yaml"), ReleasePolicy)

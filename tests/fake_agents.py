@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from gauntlet.core.errors import ExternalServiceError
+from gauntlet.services.transport import MaybeDoneError
 from gauntlet.warehouse.buildkite.api import Agent
-from gauntlet.warehouse.buildkite.transport import MaybeDoneError
 
 
 class FakeAgents:

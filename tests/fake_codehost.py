@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from gauntlet.analyzer.codehost.port import Issue, PullRequest
 from gauntlet.core.errors import ExternalServiceError
+from gauntlet.services.codehost.port import Issue, PullRequest
 
 
 class FakeCodeHost:

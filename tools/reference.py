@@ -16,7 +16,7 @@ from gauntlet.analyzer.failures.rules import RuleFile
 from gauntlet.cli import COMMANDS, gauntlet
 from gauntlet.harness.simulator.config import SimulatorConfig
 from gauntlet.perf_eval.recipe import Recipe
-from gauntlet.release.policy import Policy
+from gauntlet.release.gates.qualification import Policy
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 SCHEMAS = {

@@ -6,6 +6,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from gauntlet.core.yaml_file import StrictModel, load_model
+from gauntlet.services.settings import Buildkite, Chat, Repository
 
 Mode = Literal["shadow", "notify", "act"]
 """Write down what would be done; tell people as well; do it."""
@@ -46,30 +47,6 @@ class DrainLimits(Limits):
     """Whether a host returns when its alert closes; else a person lets it return."""
 
 
-class Repository(StrictModel):
-    """Where the engine's code is."""
-
-    slug: str = Field(default="", pattern=r"^$|^[\w.-]+/[\w.-]+$")
-    base: str = "main"
-    remote: str = "origin"
-    api_url: str = "https://api.github.com/"
-    variable: str = "GITHUB_TOKEN"
-    """The environment variable with the token."""
-
-
-class Buildkite(StrictModel):
-    """The organisation whose agents run the jobs."""
-
-    organization: str = ""
-    pipeline: str = ""
-    branch: str = "main"
-    """Under which builds are made; a pipeline that skips or cancels older builds of a branch
-    would end them: then name one of its own."""
-    api_url: str = "https://api.buildkite.com/v2/"
-    variable: str = "BUILDKITE_API_TOKEN"
-    """The environment variable with the token."""
-
-
 class Probes(StrictModel):
     """How runs are made to find culprits by night, and how many; without ``via`` none are.
 
@@ -105,18 +82,6 @@ class Probes(StrictModel):
             msg = "money_per_night needs price_per_minute"
             raise ValueError(msg)
         return self
-
-
-class Chat(StrictModel):
-    """Where reports go. A webhook can only post; a bot edits its message and replies in threads."""
-
-    channel: str = ""
-    api_url: str = "https://slack.com/api/"
-    variable: str = "SLACK_BOT_TOKEN"
-    """The environment variable with the token of a bot."""
-    webhook_variable: str = "SLACK_WEBHOOK_URL"
-    """The environment variable with the address of a webhook; used where there is no bot."""
-    hud_url: str = ""
 
 
 class Switch(StrictModel):

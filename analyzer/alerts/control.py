@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from gauntlet.analyzer.acting.policy import Buildkite, DrainLimits
+from gauntlet.analyzer.acting.policy import DrainLimits
 from gauntlet.core import proc
 from gauntlet.core.errors import UsageError
+from gauntlet.services.settings import Buildkite
+from gauntlet.services.transport import Transport
 from gauntlet.warehouse.buildkite.api import Agent
 from gauntlet.warehouse.buildkite.client import AGENTS, HttpAgents
-from gauntlet.warehouse.buildkite.transport import Transport
 
 COMMAND_TIMEOUT_S = 300.0
 _HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")

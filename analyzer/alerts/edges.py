@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from gauntlet.analyzer.acting.connect import code_host_if_any, permit_of
+from gauntlet.analyzer.acting.permit import permit_of
 from gauntlet.analyzer.acting.policy import Policy
 from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.alerts.check import AlertRequest
 from gauntlet.analyzer.alerts.control import control_of
 from gauntlet.analyzer.alerts.rules import load_rules
 from gauntlet.core.errors import UsageError
+from gauntlet.services.connect import code_host_if_any
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _LONGEST = timedelta(days=90)
@@ -38,7 +39,9 @@ def alert_request(
 
 def read_permit(policy: Policy) -> Permit:
     """Ask the switch of a policy; a code host that cannot be reached says no."""
-    return permit_of(policy, code_host_if_any(policy) if policy.switch.stop_label else None)
+    return permit_of(
+        policy, code_host_if_any(policy.repository) if policy.switch.stop_label else None
+    )
 
 
 def read_duration(text: str, option: str) -> timedelta:

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from gauntlet.analyzer.culprits.model import ProbeOutcome, ProbeResult
 from gauntlet.analyzer.culprits.worktrees import outcome_of
 from gauntlet.core.errors import ExternalServiceError
+from gauntlet.services.limits import Ticker
+from gauntlet.services.transport import MaybeDoneError
 from gauntlet.warehouse.buildkite.api import BuildkiteActions, NewBuild, Pipeline
-from gauntlet.warehouse.buildkite.limits import Ticker
 from gauntlet.warehouse.buildkite.payloads import Count, JobPayload, Payload, Text, Word
-from gauntlet.warehouse.buildkite.transport import MaybeDoneError
 from gauntlet.warehouse.buildkite.values import key_of
 
 _LOGGER = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from gauntlet.analyzer.acting.policy import Buildkite, Policy
+from gauntlet.analyzer.acting.policy import Policy
 from gauntlet.analyzer.culprits.buildkite import BuildkiteProbes, BuildkiteTarget
 from gauntlet.analyzer.culprits.folders import remove_left, slots_folder
 from gauntlet.analyzer.culprits.investigation import Without
@@ -20,10 +20,11 @@ from gauntlet.analyzer.culprits.seen import Target
 from gauntlet.analyzer.culprits.worktrees import Command, Worktrees
 from gauntlet.core.errors import UsageError
 from gauntlet.core.git import find_commit
+from gauntlet.services.limits import Ticker
+from gauntlet.services.settings import Buildkite
+from gauntlet.services.transport import Patience, Transport
 from gauntlet.warehouse.buildkite.api import BuildkiteActions, Pipeline
 from gauntlet.warehouse.buildkite.client import HttpBuildkite
-from gauntlet.warehouse.buildkite.limits import Ticker
-from gauntlet.warehouse.buildkite.transport import Patience, Transport
 
 Via = Literal["command", "buildkite"]
 Mode = Literal["targeted", "existing"]

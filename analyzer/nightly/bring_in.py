@@ -7,13 +7,13 @@ from contextlib import closing
 from gauntlet.analyzer.nightly.journal import NightFolder
 from gauntlet.analyzer.nightly.night import Night, SkippedError, Told
 from gauntlet.core.errors import ExitCode, GauntletError, UsageError
+from gauntlet.services.transport import Transport
 from gauntlet.warehouse.buildkite.api import Pipeline
 from gauntlet.warehouse.buildkite.buildkite_command import cursor_folder
 from gauntlet.warehouse.buildkite.client import HttpBuildkite
 from gauntlet.warehouse.buildkite.cursor import CursorFolder
 from gauntlet.warehouse.buildkite.logs import Wanted, fetch_logs
 from gauntlet.warehouse.buildkite.sync import SyncRequest, sync
-from gauntlet.warehouse.buildkite.transport import Transport
 from gauntlet.warehouse.delivery import Delivery
 from gauntlet.warehouse.git_history import commit_batches, newest_commit
 from gauntlet.warehouse.location import folder_beside

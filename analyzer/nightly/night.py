@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from gauntlet.analyzer.acting.policy import Policy
-from gauntlet.analyzer.codehost.port import CodeHost
 from gauntlet.analyzer.nightly.journal import Done, NightFolder, Status
-from gauntlet.analyzer.reports.chat import Chat
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExitCode, GauntletError
+from gauntlet.services.chat.port import Chat
+from gauntlet.services.codehost.port import CodeHost
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """The step that watches the fleet: alerts open and close, bad hosts are taken out."""
 
-from gauntlet.analyzer.acting.connect import permit_of
+from gauntlet.analyzer.acting.permit import permit_of
 from gauntlet.analyzer.alerts.check import check_alerts, raise_for
 from gauntlet.analyzer.alerts.edges import alert_request
 from gauntlet.analyzer.alerts.layout import alert_entries, unread_words

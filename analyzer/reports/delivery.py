@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gauntlet.analyzer.reports.chat import Chat, Posted
 from gauntlet.analyzer.reports.model import Report
-from gauntlet.analyzer.reports.slack import Message, night_message, thread_messages
+from gauntlet.analyzer.reports.slack import night_message, thread_messages
+from gauntlet.services.chat.port import Chat, Message, Posted
 
 
 @dataclass(slots=True)

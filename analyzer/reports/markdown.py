@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from gauntlet.analyzer.reports.escape import code, plain, web_address
 from gauntlet.analyzer.reports.model import Entry, Report, Section
+from gauntlet.services.escape import code, plain, web_address
 
 _SHOWN = 30
 

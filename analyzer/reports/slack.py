@@ -1,25 +1,16 @@
 """A report as messages of Slack: one for the night, and one for each thread below it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
-from gauntlet.analyzer.reports.escape import one_line, slack, web_address
 from gauntlet.analyzer.reports.model import Entry, Report
+from gauntlet.services.chat.port import Message
+from gauntlet.services.escape import one_line, slack, web_address
 
 # Slack refuses messages of more than 50 blocks, and texts of more than 3,000 characters.
 _MOST_BLOCKS = 45
 _LONGEST = 2900
 _LISTED = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """One message: blocks, and the text that notifications show. ``key`` is its thread's."""
-
-    key: str
-    text: str
-    blocks: tuple[dict[str, Any], ...]
 
 
 def night_message(report: Report) -> Message:

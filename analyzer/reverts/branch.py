@@ -1,19 +1,15 @@
 """A branch with a revert, made in a worktree of its own; or why it does not apply, and the plan."""
 
-import contextlib
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gauntlet.core.errors import ExternalServiceError, InfrastructureError, UsageError
+from gauntlet.core.errors import InfrastructureError, UsageError
 from gauntlet.core.git import find_commit, git
-from gauntlet.core.proc import Completed, run
+from gauntlet.services.git_writing import IDENTITY, push, refusal, try_git, worktree, write_git
 
-_TIMEOUT_S = 120.0
 # What conflicts with this many later commits is for people to untangle.
 _MOST_DEPENDENT = 8
-_IDENTITY = ("-c", "user.name=Gauntlet", "-c", "user.email=gauntlet@localhost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +51,7 @@ def plan_revert(
     """
     culprit, base = _known(repository, culprit), _known(repository, base)
     _ensure_has(repository, base, culprit)
-    with _worktree(repository, base) as tree:
+    with worktree(repository, base) as tree:
         conflicts = _revert(repository, tree, culprit, message)
         if not conflicts:
             commit = git(tree, "rev-parse", "HEAD").strip()
@@ -89,37 +85,23 @@ def _ensure_has(repository: Path, base: str, culprit: str) -> None:
         raise UsageError(msg, hint="was it taken out by a forced push?") from error
 
 
-@contextlib.contextmanager
-def _worktree(repository: Path, base: str) -> Iterator[Path]:
-    """A detached worktree outside the repository, removed however it ends."""
-    with tempfile.TemporaryDirectory(prefix="gauntlet-revert-") as folder:
-        tree = Path(folder) / "tree"
-        _write(repository, "worktree", "add", "--detach", "--quiet", str(tree), base)
-        try:
-            yield tree
-        finally:
-            _write(repository, "worktree", "remove", "--force", str(tree))
-
-
 def _revert(repository: Path, tree: Path, commit: str, message: str = "") -> tuple[str, ...]:
     """Revert one commit; return the files in conflict, after which the tree is as before."""
     parents = git(repository, "rev-list", "--parents", "-n", "1", commit).split()[1:]
     mainline = ("-m", "1") if len(parents) > 1 else ()
-    done = _try(tree, *_IDENTITY, "revert", "--no-edit", *mainline, commit)
+    done = try_git(tree, *IDENTITY, "revert", "--no-edit", *mainline, commit)
     if done.returncode == 0:
         if message:
-            _write(tree, *_IDENTITY, "commit", "--quiet", "--amend", "-m", message)
+            write_git(tree, *IDENTITY, "commit", "--quiet", "--amend", "-m", message)
         return ()
     status = git(tree, "diff", "--name-only", "-z", "--diff-filter=U")
     conflicts = tuple(sorted(path for path in status.split("\0") if path))
     if not conflicts:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        reason = said[0] if said else f"exit status {done.returncode}"
         if "nothing to commit" in done.stdout or "is now empty" in done.stderr + done.stdout:
             hint = "its effect is gone already"
             raise UsageError(f"reverting {commit[:10]} changes nothing", hint=hint)
-        raise InfrastructureError(f"git revert {commit[:10]}: {reason}")
-    _write(tree, "revert", "--abort")
+        raise InfrastructureError(f"git revert {commit[:10]}: {refusal(done)}")
+    write_git(tree, "revert", "--abort")
     return conflicts
 
 
@@ -161,7 +143,7 @@ def _stuck(
     repository: Path, tree: Path, base: str, commits: Sequence[str]
 ) -> tuple[str, tuple[str, ...]] | None:
     """Revert commits in order; return the first that does not apply, and the files in conflict."""
-    _write(tree, "reset", "--hard", "--quiet", base)
+    write_git(tree, "reset", "--hard", "--quiet", base)
     for commit in commits:
         if conflicts := _revert(repository, tree, commit):
             return commit, conflicts
@@ -178,7 +160,7 @@ def _keep(repository: Path, name: str, commit: str, base: str, culprit: str) -> 
     """Make the branch and return its head; one that is the same revert already is left."""
     existing = find_commit(repository, f"refs/heads/{name}")
     if existing is None:
-        _write(repository, "branch", "--no-track", name, commit)
+        write_git(repository, "branch", "--no-track", name, commit)
         return commit
     body = git(repository, "log", "-1", "--format=%B", existing)
     if culprit not in body:
@@ -186,34 +168,13 @@ def _keep(repository: Path, name: str, commit: str, base: str, culprit: str) -> 
         raise UsageError(msg, hint=f"git branch -m {name} {name}-old, and try again")
     if git(repository, "rev-parse", f"{existing}^").strip() == base:
         return existing
-    _write(repository, "branch", "--force", "--no-track", name, commit)
+    write_git(repository, "branch", "--force", "--no-track", name, commit)
     return commit
 
 
-def _write(folder: Path, *arguments: str) -> str:
-    done = _try(folder, *arguments)
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        reason = said[0] if said else f"exit status {done.returncode}"
-        raise InfrastructureError(f"git {' '.join(arguments)} in {folder}: {reason}")
-    return done.stdout
-
-
-def _try(folder: Path, *arguments: str) -> Completed:
-    """Run a git command that writes; hooks and signatures of the user's stay out of it."""
-    quiet = ("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false")
-    argv = ["git", "-C", str(folder), *quiet, *arguments]
-    return run(argv, timeout=_TIMEOUT_S, check=False)
-
-
-def push(repository: Path, remote: str, name: str) -> None:
-    """Push the branch, never over something else. Raises ExternalServiceError where it is refused.
+def push_branch(repository: Path, remote: str, name: str) -> None:
+    """Push the branch, never over something else; raises ExternalServiceError on refusal.
 
     The same revert that is there already is left.
     """
-    done = _try(repository, "push", "--quiet", remote, f"refs/heads/{name}:refs/heads/{name}")
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        reason = said[-1] if said else f"exit status {done.returncode}"
-        hint = f"may the token push to {remote}? is there another branch {name}?"
-        raise ExternalServiceError(f"git push {remote} {name}: {reason}", hint=hint)
+    push(repository, remote, f"refs/heads/{name}", f"refs/heads/{name}")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from scipy import stats
 
-from gauntlet.analyzer.codehost.port import PullRequest
+from gauntlet.services.codehost.port import PullRequest
 
 Fate = Literal["merged", "closed", "fixed-forward"]
 """Taken; refused by people; the culprit was repaired instead, so that it was the right one."""

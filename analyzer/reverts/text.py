@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from gauntlet.analyzer.culprits.model import Commit
 from gauntlet.analyzer.incidents.incident import Incident
 from gauntlet.analyzer.incidents.words import reproduce
-from gauntlet.analyzer.reports.escape import code, one_line, plain
 from gauntlet.analyzer.reverts.branch import RevertBranch
+from gauntlet.services.escape import code, one_line, plain
 
 _LONGEST_TITLE = 120
 _TESTS_SHOWN = 10

@@ -10,14 +10,14 @@ from typing import Any
 from gauntlet.analyzer.acting.guards import PastAct
 from gauntlet.analyzer.acting.policy import Policy
 from gauntlet.analyzer.acting.switch import Permit
-from gauntlet.analyzer.codehost.port import CodeHost, PullRequest
 from gauntlet.analyzer.culprits.model import Commit
 from gauntlet.analyzer.incidents.history import Mainline
 from gauntlet.analyzer.incidents.incident import Incident
 from gauntlet.analyzer.reverts import text
-from gauntlet.analyzer.reverts.branch import RevertBranch, plan_revert, push
+from gauntlet.analyzer.reverts.branch import RevertBranch, plan_revert, push_branch
 from gauntlet.analyzer.reverts.proposal import Proposal, decision, propose
 from gauntlet.core.errors import GauntletError
+from gauntlet.services.codehost.port import CodeHost, PullRequest
 from gauntlet.warehouse.rows.measurement import DecisionRow
 
 _LOGGER = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ def _open(proposal: Proposal, shop: Workshop, body: str) -> str:
         msg = "no code host is given, so no draft was opened"
         raise GauntletError(msg)
     where = shop.policy.repository
-    push(shop.repository, where.remote, proposal.branch)
+    push_branch(shop.repository, where.remote, proposal.branch)
     opened = shop.host.open_draft(
         title=text.title(proposal.culprit), body=body, head=proposal.branch, base=where.base
     )

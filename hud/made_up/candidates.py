@@ -12,8 +12,8 @@ from gauntlet import __version__
 from gauntlet.analyzer.compare import judge_rows, verdict_rows
 from gauntlet.core.ids import digest
 from gauntlet.perf_eval.recipe import Recipe, load_recipe
-from gauntlet.release.gates import evaluate, gate_rows
-from gauntlet.release.policy import load_policy
+from gauntlet.release.gates.qualification import load_policy
+from gauntlet.release.gates.verdicts import evaluate, gate_rows
 from gauntlet.warehouse.batch import Batch, decision_batch
 from gauntlet.warehouse.rows.base import Row
 from gauntlet.warehouse.rows.measurement import (

@@ -40,7 +40,9 @@ COMMANDS = {
         "What is wrong with the fleet, and who owns it.",
     ),
     "nightly": ("gauntlet.analyzer.night_command", "nightly", "Everything that a night needs."),
-    "release": ("gauntlet.release.cli", "release", "Evaluate release gates."),
+    "release": ("gauntlet.release.cli", "release", "Cut, qualify, build, prove, ship."),
+    "wheels": ("gauntlet.release.wheels.command", "wheels", "Check wheels before they ship."),
+    "index": ("gauntlet.release.index.command", "index", "Build the package index."),
     "hud": ("gauntlet.hud.cli", "hud", "Open the pages in a browser."),
 }
 

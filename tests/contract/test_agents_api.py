@@ -9,11 +9,12 @@ from aiohttp import web
 from fake_agents import FakeAgents
 from fake_buildkite import FakeTicker, serving
 
-from gauntlet.analyzer.acting.policy import Buildkite, DrainLimits
+from gauntlet.analyzer.acting.policy import DrainLimits
 from gauntlet.analyzer.alerts.control import control_of
 from gauntlet.core.errors import ExternalServiceError, UsageError
+from gauntlet.services.settings import Buildkite
+from gauntlet.services.transport import MaybeDoneError, Patience, Transport
 from gauntlet.warehouse.buildkite.client import AGENTS, HttpAgents
-from gauntlet.warehouse.buildkite.transport import MaybeDoneError, Patience, Transport
 
 
 class AgentServer:

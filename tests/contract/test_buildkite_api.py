@@ -10,13 +10,13 @@ from fake_buildkite import NOON, PIPELINE, FakeBuildkite, FakeTicker, Organizati
 from fake_store import FakeWarehouse
 
 from gauntlet.core.errors import ExternalServiceError, UsageError
+from gauntlet.services.limits import RateLimiter, Ticker
+from gauntlet.services.transport import Patience, Transport
 from gauntlet.warehouse.buildkite.api import BuildQuery, Pipeline
 from gauntlet.warehouse.buildkite.client import HttpAgentMetrics, HttpBuildkite
 from gauntlet.warehouse.buildkite.cursor import CursorFolder
-from gauntlet.warehouse.buildkite.limits import RateLimiter, Ticker
 from gauntlet.warehouse.buildkite.queues import queue_samples
 from gauntlet.warehouse.buildkite.sync import SyncRequest, sync
-from gauntlet.warehouse.buildkite.transport import Patience, Transport
 
 MINUTE = timedelta(minutes=1)
 

@@ -9,9 +9,9 @@ from fake_buildkite import PIPELINE, FakeBuildkite, FakeTicker, Organization, Se
 
 from gauntlet.analyzer.culprits.buildkite import BuildkiteProbes, BuildkiteTarget
 from gauntlet.core.errors import ExternalServiceError, UsageError
+from gauntlet.services.limits import Ticker
+from gauntlet.services.transport import MaybeDoneError, Patience, Transport
 from gauntlet.warehouse.buildkite.client import HttpBuildkite
-from gauntlet.warehouse.buildkite.limits import Ticker
-from gauntlet.warehouse.buildkite.transport import MaybeDoneError, Patience, Transport
 
 A, B = "a" * 40, "b" * 40
 JOB = "job-1"

@@ -9,15 +9,15 @@ from fake_codehost import FakeCodeHost
 from http_services import GitHubServer, SlackServer
 from loopback import served
 
-from gauntlet.analyzer.acting.connect import GITHUB, SLACK, chat, code_host
 from gauntlet.analyzer.acting.policy import Policy
-from gauntlet.analyzer.codehost.github import GitHub
 from gauntlet.analyzer.reports.delivery import Board, deliver_report
 from gauntlet.analyzer.reports.model import Entry, Report, Section
 from gauntlet.analyzer.reports.slack import night_message
-from gauntlet.analyzer.reports.slack_api import SlackBot, SlackWebhook
 from gauntlet.core.errors import ExternalServiceError, UsageError
-from gauntlet.warehouse.buildkite.transport import MaybeDoneError, Transport
+from gauntlet.services.chat.slack_api import SlackBot, SlackWebhook
+from gauntlet.services.codehost.github import GitHub
+from gauntlet.services.connect import GITHUB, SLACK, chat, code_host
+from gauntlet.services.transport import MaybeDoneError, Transport
 
 
 @pytest.fixture
@@ -215,13 +215,13 @@ def test_a_policy_connects_to_what_it_names(slack, github):
             "chat": {"channel": "C1", "api_url": f"{slack.url}api/"},
         }
     )
-    assert isinstance(code_host(policy, {"GITHUB_TOKEN": "t"}), GitHub)
-    assert isinstance(chat(policy, {"SLACK_BOT_TOKEN": "t"}), SlackBot)
+    assert isinstance(code_host(policy.repository, {"GITHUB_TOKEN": "t"}), GitHub)
+    assert isinstance(chat(policy.chat, {"SLACK_BOT_TOKEN": "t"}), SlackBot)
     hook = {"SLACK_WEBHOOK_URL": f"{slack.url}services/T0/B0/secret"}
-    assert isinstance(chat(policy, hook), SlackWebhook)
-    assert code_host(Policy()) is None
-    assert chat(Policy(), {}) is None
+    assert isinstance(chat(policy.chat, hook), SlackWebhook)
+    assert code_host(Policy().repository) is None
+    assert chat(Policy().chat, {}) is None
     with pytest.raises(UsageError, match="GITHUB_TOKEN is not set"):
-        code_host(policy, {})
+        code_host(policy.repository, {})
     with pytest.raises(UsageError, match="SLACK_BOT_TOKEN is not set"):
-        chat(policy, {})
+        chat(policy.chat, {})

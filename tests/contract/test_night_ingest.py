@@ -14,10 +14,10 @@ from gauntlet.analyzer.nightly.look import classify
 from gauntlet.analyzer.nightly.night import Night
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExitCode, ExternalServiceError
+from gauntlet.services.transport import Patience, Transport
 from gauntlet.warehouse.buildkite.api import Pipeline
 from gauntlet.warehouse.buildkite.client import HttpBuildkite
 from gauntlet.warehouse.buildkite.logs import Wanted, fetch_logs
-from gauntlet.warehouse.buildkite.transport import Patience, Transport
 from gauntlet.warehouse.store import open_store
 
 LOG = "collecting ... \nFAILED tests/test_a.py::test_b - KeyError: 'w'\n1 failed in 0.5s\n"

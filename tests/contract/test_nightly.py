@@ -29,9 +29,9 @@ from gauntlet.analyzer.incidents_revert import prepare_revert
 from gauntlet.analyzer.nightly.all_steps import STEPS
 from gauntlet.analyzer.nightly.journal import open_night
 from gauntlet.analyzer.nightly.night import Night, run_night
-from gauntlet.analyzer.reports.chat import Posted
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExternalServiceError
+from gauntlet.services.chat.port import Posted
 from gauntlet.warehouse.delivery import deliver
 from gauntlet.warehouse.store import open_store
 

@@ -18,6 +18,7 @@ FOLDERS = (
     "pipelines",
     "perf_eval",
     "harness",
+    "services",
     "warehouse",
     "analyzer",
     "release",

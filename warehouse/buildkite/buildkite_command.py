@@ -18,9 +18,9 @@ from gauntlet.warehouse.ingest.outcome import Ingest, Target
 from gauntlet.warehouse.location import folder_beside, warehouse_option
 
 if TYPE_CHECKING:
+    from gauntlet.services.transport import Transport
     from gauntlet.warehouse.buildkite.cursor import CursorStore, Round
     from gauntlet.warehouse.buildkite.sync import Sink, SyncReport, SyncRequest
-    from gauntlet.warehouse.buildkite.transport import Transport
     from gauntlet.warehouse.buildkite.webhook import WebhookApp
 
 REST_TOKEN = "BUILDKITE_API_TOKEN"  # noqa: S105
@@ -234,8 +234,8 @@ def _sample_queues(url: str, requests_per_minute: int, sink: "Sink") -> int:
 
 
 def _transport(url: str, authorization: str, requests_per_minute: int) -> "Transport":
-    from gauntlet.warehouse.buildkite.limits import RateLimiter
-    from gauntlet.warehouse.buildkite.transport import Transport
+    from gauntlet.services.limits import RateLimiter
+    from gauntlet.services.transport import Transport
 
     return Transport(url, authorization=authorization, limiter=RateLimiter(requests_per_minute))
 

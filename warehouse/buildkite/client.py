@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote
 
 from gauntlet.core.errors import ExternalServiceError
+from gauntlet.services.transport import Answer, NotFoundError, Service, Transport
 from gauntlet.warehouse.buildkite.api import Agent, BuildPage, BuildQuery, NewBuild, Pipeline
-from gauntlet.warehouse.buildkite.transport import Answer, NotFoundError, Service, Transport
 
 API_URL = "https://api.buildkite.com/v2/"
 AGENT_URL = "https://agent.buildkite.com/v3/"

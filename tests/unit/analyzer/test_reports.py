@@ -14,14 +14,14 @@ from gauntlet.analyzer.incidents.incident import Recorded
 from gauntlet.analyzer.incidents.recorded import continue_incidents
 from gauntlet.analyzer.incidents.update import Picture
 from gauntlet.analyzer.reports.assemble import Found, assemble
-from gauntlet.analyzer.reports.chat import Posted
 from gauntlet.analyzer.reports.delivery import Board, deliver_report
-from gauntlet.analyzer.reports.escape import code, one_line, plain, slack, web_address
 from gauntlet.analyzer.reports.markdown import markdown
 from gauntlet.analyzer.reports.model import Entry, Report, Section
 from gauntlet.analyzer.reports.slack import night_message, thread_messages
 from gauntlet.analyzer.reverts.record import precision
 from gauntlet.core.errors import ExternalServiceError
+from gauntlet.services.chat.port import Posted
+from gauntlet.services.escape import code, one_line, plain, slack, web_address
 
 NIGHT = date(2026, 11, 20)
 

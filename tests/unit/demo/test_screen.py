@@ -4,7 +4,7 @@ from rich.console import Console
 
 from gauntlet.analyzer.verdict import Verdict, objective_label
 from gauntlet.demo.screen import Screen
-from gauntlet.release.gates import GateResult, Qualification
+from gauntlet.release.gates.verdicts import GateResult, Qualification
 
 
 def screen(width=80):

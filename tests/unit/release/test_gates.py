@@ -2,8 +2,8 @@ import pytest
 from factories import NOON
 
 from gauntlet.core.errors import ConfigError, UsageError
-from gauntlet.release.gates import evaluate, gate_rows
-from gauntlet.release.policy import load_policy
+from gauntlet.release.gates.qualification import load_policy
+from gauntlet.release.gates.verdicts import evaluate, gate_rows
 
 
 def row(subject, outcome, *, blocking=True, kind="verdict"):

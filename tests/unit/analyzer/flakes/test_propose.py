@@ -14,7 +14,7 @@ from gauntlet.analyzer.flakes.judge import History
 from gauntlet.analyzer.flakes.proposals import marker
 from gauntlet.analyzer.flakes.propose import Desk, past_proposals, propose_flakes
 from gauntlet.core.errors import ExternalServiceError
-from gauntlet.warehouse.buildkite.transport import MaybeDoneError
+from gauntlet.services.transport import MaybeDoneError
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 GO = Permit(given=True, reason="on")

@@ -1,4 +1,4 @@
-"""Requests to Buildkite: the one place that waits, retries and gives up.
+"""Requests to services: the one place that waits, retries and gives up.
 
 Bounded in every way: requests a minute, time and bytes of an answer, tries of a request, time of
 all requests together.
@@ -16,7 +16,7 @@ import httpx
 from gauntlet import __version__
 from gauntlet.core.errors import ExternalServiceError, UsageError
 from gauntlet.core.scoped import Scoped
-from gauntlet.warehouse.buildkite.limits import RateLimiter, Ticker
+from gauntlet.services.limits import RateLimiter, Ticker
 
 _LOGGER = logging.getLogger(__name__)
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})

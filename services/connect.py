@@ -1,17 +1,17 @@
-"""Connections of a policy: a code host, a chat; None where the policy names none."""
+"""Connections that settings name: a code host, a chat; None where they name none."""
 
 import logging
 import os
 from collections.abc import Mapping
 
-from gauntlet.analyzer.acting.policy import Policy
-from gauntlet.analyzer.acting.switch import Permit, ask_switch
-from gauntlet.analyzer.codehost.github import GitHub
-from gauntlet.analyzer.codehost.port import CodeHost
-from gauntlet.analyzer.reports.chat import Chat
-from gauntlet.analyzer.reports.slack_api import SlackBot, SlackWebhook
 from gauntlet.core.errors import UsageError
-from gauntlet.warehouse.buildkite.transport import Service, Transport
+from gauntlet.services.chat.port import Chat
+from gauntlet.services.chat.slack_api import SlackBot, SlackWebhook
+from gauntlet.services.codehost.github import GitHub
+from gauntlet.services.codehost.port import CodeHost
+from gauntlet.services.settings import Chat as ChatSettings
+from gauntlet.services.settings import Repository
+from gauntlet.services.transport import Service, Transport
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -29,12 +29,11 @@ SLACK = Service(
 )
 
 
-def code_host(policy: Policy, environment: Mapping[str, str] | None = None) -> CodeHost | None:
+def code_host(where: Repository, environment: Mapping[str, str] | None = None) -> CodeHost | None:
     """Connect to the repository's host; None where the policy names no repository.
 
     Raises UsageError where it does, and the token's variable is not set.
     """
-    where = policy.repository
     if not where.slug:
         return None
     token = _secret(where.variable, f"the repository {where.slug}", environment)
@@ -42,37 +41,21 @@ def code_host(policy: Policy, environment: Mapping[str, str] | None = None) -> C
     return GitHub(transport, where.slug)
 
 
-def code_host_if_any(policy: Policy) -> CodeHost | None:
+def code_host_if_any(where: Repository) -> CodeHost | None:
     """Connect to the repository's host where it is named and a token is there; else None."""
     try:
-        return code_host(policy)
+        return code_host(where)
     except UsageError as error:
         _LOGGER.warning("%s", error.message)
         return None
 
 
-def permit_of(policy: Policy, host: CodeHost | None) -> Permit:
-    """Ask the switch; the label that stops is looked for at the code host.
-
-    Without a host nobody can be asked for it, which is a no.
-    """
-    if host is None:
-        return ask_switch(policy.switch)
-
-    def stopped(label: str) -> str | None:
-        issues = host.open_issues(label)
-        return issues[0].url if issues else None
-
-    return ask_switch(policy.switch, stopped=stopped)
-
-
-def chat(policy: Policy, environment: Mapping[str, str] | None = None) -> Chat | None:
+def chat(where: ChatSettings, environment: Mapping[str, str] | None = None) -> Chat | None:
     """Connect to the chat; None where the policy names no channel and no webhook is set.
 
     Raises UsageError where a channel is named, and neither variable is set.
     """
     known = os.environ if environment is None else environment
-    where = policy.chat
     if where.channel and known.get(where.variable):
         token = known[where.variable]
         transport = Transport(where.api_url, authorization=f"Bearer {token}", service=SLACK)

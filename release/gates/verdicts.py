@@ -6,7 +6,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from gauntlet.release.policy import GateRule, Policy
+from gauntlet.release.gates.qualification import GateRule, Policy
 from gauntlet.warehouse.rows.measurement import DecisionRow
 
 State = Literal["PASS", "FAIL", "INCONCLUSIVE", "MISSING"]

@@ -6,9 +6,9 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gauntlet.analyzer.codehost.port import Issue, PullRequest
 from gauntlet.core.errors import ExternalServiceError
-from gauntlet.warehouse.buildkite.transport import MaybeDoneError, NotFoundError, Transport
+from gauntlet.services.codehost.port import Issue, PullRequest
+from gauntlet.services.transport import MaybeDoneError, NotFoundError, Transport
 
 _PER_PAGE = "100"
 

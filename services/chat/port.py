@@ -1,9 +1,16 @@
 """What is asked of a chat: a port, which Slack serves, and tests serve from memory."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from gauntlet.analyzer.reports.slack import Message
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message: blocks, and the text that notifications show. ``key`` is its thread's."""
+
+    key: str
+    text: str
+    blocks: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,8 @@
 """Slack behind the port: a bot, which edits and has threads, or a webhook, which only posts."""
 
-from gauntlet.analyzer.reports.chat import Posted
-from gauntlet.analyzer.reports.slack import Message
 from gauntlet.core.errors import ExternalServiceError, UsageError
-from gauntlet.warehouse.buildkite.transport import Transport
+from gauntlet.services.chat.port import Message, Posted
+from gauntlet.services.transport import Transport
 
 # Refusals that a person has to mend; anything else may be over at the next try.
 _OURS = {

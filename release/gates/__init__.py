@@ -1,0 +1,1 @@
+"""Gates: what a build must show, and whether it did."""

@@ -1,0 +1,1 @@
+"""Chats: a port, and Slack behind it."""
