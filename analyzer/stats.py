@@ -76,18 +76,6 @@ def more_failures(candidate: tuple[int, int], baseline: tuple[int, int]) -> floa
     return float(stats.fisher_exact(table, alternative="greater").pvalue)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust p-values for their number (Holm 1979); the order is kept."""
-    count = len(p_values)
-    order = sorted(range(count), key=lambda index: p_values[index])
-    adjusted = [0.0] * count
-    running = 0.0
-    for rank, index in enumerate(order):
-        running = max(running, min(1.0, (count - rank) * p_values[index]))
-        adjusted[index] = running
-    return adjusted
-
-
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values so that a share of the alarms is false (1995); the order is kept."""
     count = len(p_values)

@@ -20,6 +20,7 @@ class PlainVerdict(TypedDict):
     margin: float
     n: int
     method: str
+    p_value: float | None
     adjusted_p: float | None
     detectable: float | None
     baseline: float | None
@@ -37,7 +38,8 @@ class Verdict:
     baseline, in ``unit``, positive where the value rose. ``margin`` and ``detectable`` (the loss
     that these data would have called worse in nine of ten cases) are sizes, in ``unit``.
     ``baseline`` and ``candidate`` are typical values in ``value_unit``; ``n`` counts what was
-    compared (pairs, questions, requests) and ``method`` says how. ``demoted``: it would block, but
+    compared (pairs, questions, requests) and ``method`` says how. ``p_value`` is that of a loss, over
+    all looks; ``adjusted_p`` as well over all that block in this comparison. ``demoted``: it would block, but
     nothing that these sides can measure decides it, so it informs.
     """
 
@@ -50,6 +52,7 @@ class Verdict:
     effect: float | None = None
     lower: float | None = None
     upper: float | None = None
+    p_value: float | None = None
     adjusted_p: float | None = None
     detectable: float | None = None
     n: int = 0
@@ -76,6 +79,7 @@ class Verdict:
             margin=self.margin,
             n=self.n,
             method=self.method,
+            p_value=self.p_value,
             adjusted_p=self.adjusted_p,
             detectable=self.detectable,
             baseline=self.baseline,

@@ -1,12 +1,14 @@
 """The state of one release as it is kept in its folder: what was done, never what is planned."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
+from gauntlet.core.errors import UsageError, unknown_name
 from gauntlet.core.yaml_file import StrictModel
 from gauntlet.release.artifacts import Artifact
+from gauntlet.release.version import ReleaseVersion
 
 
 class Cut(StrictModel):
@@ -61,8 +63,29 @@ class Release(StrictModel):
     branch: str
     previous: str = ""
     """Tag of the release that candidates are measured against."""
+    previous_commit: str = ""
     cut: Cut
     candidates: tuple[Candidate, ...] = ()
     published: Published | None = None
     picks: tuple[Pick, ...] = Field(default=())
     """Applied to the branch, and in no candidate yet."""
+
+    def candidate_of(self, version: ReleaseVersion) -> Candidate:
+        """The candidate of a version; of a release without a number its newest one.
+
+        Raises UsageError where there is none.
+        """
+        by_name = {each.name: each for each in self.candidates}
+        if not by_name:
+            msg = f"{self.version} has no candidate yet"
+            raise UsageError(msg, hint=f"release candidate {self.version}")
+        if not version.is_candidate:
+            return self.candidates[-1]
+        if version.tag not in by_name:
+            raise unknown_name("candidate", version.tag, by_name)
+        return by_name[version.tag]
+
+    def with_candidate(self, candidate: Candidate) -> Self:
+        """The state with one candidate in the place of the one of its name."""
+        changed = tuple(candidate if c.name == candidate.name else c for c in self.candidates)
+        return self.model_copy(update={"candidates": changed})

@@ -200,6 +200,7 @@ def _judged(
         effect=-100 * drop.effect + 0.0,  # no minus before zero
         lower=-100 * drop.upper + 0.0,
         upper=-100 * drop.lower + 0.0,
+        p_value=drop.p_drop,
         adjusted_p=drop.p_drop,
         detectable=100 * detectable_drop(drop, alpha, 0.9),
         n=drop.n,

@@ -12,7 +12,8 @@ from typing import Literal
 
 from gauntlet.analyzer.comparison.evidence import Evidence
 from gauntlet.analyzer.comparison.looks import Budget
-from gauntlet.analyzer.stats import benjamini_hochberg, holm
+from gauntlet.analyzer.stats import benjamini_hochberg
+from gauntlet.core.multiplicity import holm
 from gauntlet.analyzer.verdict import Outcome, Unit, Verdict, by_equivalence
 
 Unusable = Literal["config-changed", "invalid", "missing"]
@@ -68,11 +69,14 @@ def decide(findings: Sequence[Finding], budget: Budget) -> list[Verdict]:
         p_values = adjust([overall[index] for index in kind])
         adjusted |= {i: (p, len(kind)) for i, p in zip(kind, p_values, strict=True)}
     return [
-        _decide_one(finding, adjusted.get(index), budget) for index, finding in enumerate(findings)
+        _decide_one(finding, overall.get(index), adjusted.get(index), budget)
+        for index, finding in enumerate(findings)
     ]
 
 
-def _decide_one(finding: Finding, adjusted: tuple[float, int] | None, budget: Budget) -> Verdict:
+def _decide_one(
+    finding: Finding, p_value: float | None, adjusted: tuple[float, int] | None, budget: Budget
+) -> Verdict:
     blank = Verdict(
         subject=finding.subject,
         outcome=finding.unusable,
@@ -102,6 +106,7 @@ def _decide_one(finding: Finding, adjusted: tuple[float, int] | None, budget: Bu
         blank,
         outcome=_outcome(evidence, bounds, finding.margin, judged),
         effect=sign * evidence.loss + 0.0,  # no minus before zero
+        p_value=p_value,
         adjusted_p=adjusted_p,
         detectable=evidence.detectable(judged.worst_level),
         n=evidence.n,

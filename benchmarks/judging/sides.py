@@ -19,6 +19,7 @@ from gauntlet.analyzer.comparison.decide import Finding, decide
 from gauntlet.analyzer.comparison.effects import PairKey, Turns, interleaved_effect
 from gauntlet.analyzer.comparison.evidence import RatioEvidence
 from gauntlet.analyzer.comparison.looks import Budget
+from gauntlet.analyzer.verdict import Verdict
 from gauntlet.perf_eval.judgement import Blocks
 from judging.figure import Figure
 
@@ -46,31 +47,37 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a session ended: the outcome of each metric, and after how many blocks."""
+    """How a session ended: the verdict on each metric, and after how many blocks."""
 
-    outcomes: tuple[str, ...]
+    verdicts: tuple[Verdict, ...]
     blocks: int
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """What each verdict says."""
+        return tuple(verdict.outcome for verdict in self.verdicts)
 
 
 def play(random: np.random.Generator, machine: Machine, losses: Values) -> Ended:
     """Run one session to its end; ``losses`` are what each metric really loses (log scale)."""
-    turns = _turns(random, machine)
+    turns = _turns(random, machine, len(losses))
     turns[:, :, 1:3] += losses[:, None, None]
     for blocks in range(BLOCKS.min, BLOCKS.max + 1):
-        findings = [_finding(number, turns[number, :blocks]) for number in range(METRICS)]
+        findings = [_finding(number, turns[number, :blocks]) for number in range(len(losses))]
         budget = Budget(false_alarm_rate=0.01, shares=BLOCKS.looks(blocks))
-        outcomes = tuple(verdict.outcome for verdict in decide(findings, budget))
-        if "worse" in outcomes or "inconclusive" not in outcomes or blocks == BLOCKS.max:
-            return Ended(outcomes=outcomes, blocks=blocks)
+        ended = Ended(verdicts=tuple(decide(findings, budget)), blocks=blocks)
+        open_still = "inconclusive" in ended.outcomes and "worse" not in ended.outcomes
+        if not open_still or blocks == BLOCKS.max:
+            return ended
     raise AssertionError
 
 
-def _turns(random: np.random.Generator, machine: Machine) -> Values:
+def _turns(random: np.random.Generator, machine: Machine, metrics: int = METRICS) -> Values:
     """Log values as (metric, block, turn A B B A)."""
-    shape = (METRICS, BLOCKS.max, 4)
+    shape = (metrics, BLOCKS.max, 4)
     own = random.normal(0, RUN_NOISE * math.sqrt(1 - machine.common), shape)
     shared = random.normal(0, RUN_NOISE * math.sqrt(machine.common), shape[1:])
-    pairs = random.normal(0, machine.pair_noise, (METRICS, BLOCKS.max, 2)).repeat(2, axis=2)
+    pairs = random.normal(0, machine.pair_noise, (metrics, BLOCKS.max, 2)).repeat(2, axis=2)
     drift = np.linspace(0, machine.drift, shape[1] * 4).reshape(shape[1:])
     turns: Values = own + shared + pairs + drift
     return turns

@@ -1,7 +1,7 @@
 """Evaluate gates over recorded verdicts. Pure: rows in, results out."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -38,6 +38,17 @@ class Qualification:
     def outcome(self) -> str:
         """``QUALIFIED`` or ``NOT QUALIFIED``."""
         return "QUALIFIED" if self.qualified else "NOT QUALIFIED"
+
+    def plain(self) -> dict[str, object]:
+        """As JSON."""
+        return {"outcome": self.outcome, "gates": [asdict(gate) for gate in self.gates]}
+
+    def lines(self) -> Iterator[str]:
+        """As text for people."""
+        for gate in self.gates:
+            yield f"{gate.state:13} {gate.name}"
+            yield from (f"{'':13} {reason}" for reason in gate.reasons)
+        yield self.outcome
 
 
 def evaluate(policy: Policy, decisions: Sequence[Mapping[str, Any]]) -> Qualification:

@@ -9,7 +9,29 @@ from pydantic import Field, model_validator
 
 from gauntlet.core.yaml_file import StrictModel, load_model
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+# Buildkite's step keys take no dots.
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+
+
+_BUILDX = (
+    "docker buildx build --file {dockerfile} --platform {platform} --target {target} {build_args}"
+)
+
+
+class Builders(StrictModel):
+    """Commands that fill a cell, as the engine needs them; words in braces are filled in.
+
+    Known: ``{cell}``, ``{version}``, ``{commit}``, ``{candidate}``, ``{dockerfile}``, ``{target}``,
+    ``{build_args}`` (as ``--build-arg K=V`` each), ``{platform}``; of wheels ``{variant}`` and
+    ``{out}`` (folder for the file); of images ``{reference}`` (its staging name) and ``{wheel}``
+    (folder with the wheel).
+    """
+
+    wheel: tuple[str, ...] = (f"{_BUILDX} --output type=local,dest={{out}} .",)
+    image: tuple[str, ...] = (f"{_BUILDX} --tag {{reference}} --push .",)
+    sdist: tuple[str, ...] = ("python3 -m build --sdist --outdir {out} .",)
+    sdist_queue: str = "small_cpu_queue_release"
+    collect_queue: str = "small_cpu_queue_release"
 
 
 class WheelCell(StrictModel):
@@ -24,7 +46,8 @@ class WheelCell(StrictModel):
     queue: str
     smoke_queue: str
     """Where the built wheel is installed and served once; a machine that the wheel is for."""
-    dockerfile: str
+    dockerfile: str = "Dockerfile"
+    target: str = "build"
     build_args: Mapping[str, str] = Field(default_factory=dict)
     timeout_minutes: int = Field(default=180, ge=1)
     size_limit_mb: float = Field(default=500, gt=0)
@@ -48,8 +71,8 @@ class ImageCell(StrictModel):
     """Id of the wheel that is installed in it."""
     queue: str
     smoke_queue: str
-    dockerfile: str
-    target: str = ""
+    dockerfile: str = "Dockerfile"
+    target: str = "runtime"
     build_args: Mapping[str, str] = Field(default_factory=dict)
     timeout_minutes: int = Field(default=120, ge=1)
     size_limit_mb: float = Field(default=15_000, gt=0)
@@ -61,6 +84,7 @@ class Matrix(StrictModel):
     schema_version: Literal[1] = 1
     package: str
     """Name of the distribution."""
+    builders: Builders = Field(default_factory=Builders)
     wheels: tuple[WheelCell, ...] = ()
     images: tuple[ImageCell, ...] = ()
     sdist: bool = True

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from gauntlet.analyzer.stats import benjamini_hochberg, holm, more_failures, paired_share
+from gauntlet.analyzer.stats import benjamini_hochberg, more_failures, paired_share
+from gauntlet.core.multiplicity import holm
 
 
 def test_no_differing_answer_still_has_an_upper_bound():

@@ -1,0 +1,93 @@
+"""Waivers: what one covers, when it counts, and when one may be given."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from gauntlet.core.errors import UsageError, unknown_name
+from gauntlet.release.gates.ci import SKEW
+from gauntlet.release.gates.facts import WaiverFact
+from gauntlet.release.gates.model import GateResult, Problem, Waiver
+from gauntlet.release.gates.rules import WaiverRules
+
+
+def apply_waivers(
+    gate: GateResult, waivers: Iterable[WaiverFact], rules: WaiverRules, now: datetime
+) -> GateResult:
+    """Let problems pass that somebody answers for; what does not count is said.
+
+    A waiver covers the problems that it names, and no other that comes later.
+    """
+    counting, notes = [], list(gate.notes)
+    for fact in waivers:
+        if fact.gate != gate.name or fact.outcome != "waived":
+            continue
+        if why := _why_not(gate.name, fact, rules, now):
+            notes.append(f"the waiver of {fact.by} does not count: {why}")
+            continue
+        covers = tuple(p.key for p in gate.problems if p.key in fact.covers)
+        if covers and fact.until is not None:
+            waiver = Waiver(
+                gate=gate.name,
+                covers=covers,
+                reason=fact.reason,
+                by=fact.by,
+                at=fact.at,
+                until=fact.until,
+            )
+            counting.append(waiver)
+    return replace(gate, waivers=tuple(counting), notes=tuple(notes))
+
+
+def _why_not(gate: str, fact: WaiverFact, rules: WaiverRules, now: datetime) -> str:
+    if gate in rules.never:
+        return f"the policy lets nobody waive {gate}"
+    if fact.at > now + SKEW:
+        return f"it is of the future ({fact.at:%Y-%m-%d %H:%M}): a clock is wrong"
+    if fact.until is None:
+        return "it has no end"
+    if fact.until <= now:
+        return f"it expired at {fact.until:%Y-%m-%d %H:%M} UTC"
+    if fact.until - fact.at > timedelta(days=rules.longest_days):
+        return f"it is given for more than {rules.longest_days} days"
+    return ""
+
+
+def problems_to_waive(
+    gates: Sequence[GateResult], name: str, keys: Sequence[str], *, everything: bool
+) -> tuple[Problem, ...]:
+    """Choose the problems of a gate that a new waiver is to cover.
+
+    Raises UsageError for an unknown gate, for keys that are no problem of it, and for none at all.
+    """
+    known = {gate.name: gate for gate in gates}
+    if name not in known:
+        raise unknown_name("gate", name, known)
+    standing = {problem.key: problem for problem in known[name].standing}
+    if not standing:
+        raise UsageError(f"the gate {name} has no problem that could be waived")
+    if everything:
+        return tuple(standing.values())
+    for key in keys:
+        if key not in standing:
+            raise unknown_name(f"problem of {name}", key, standing)
+    if not keys:
+        listed = "\n".join(f"  {key}" for key in standing)
+        msg = f"which problems of {name}? it has:\n{listed}"
+        raise UsageError(msg, hint="name them, or say --all")
+    return tuple(standing[key] for key in keys)
+
+
+def ensure_allowed(
+    gates: Sequence[GateResult], name: str, more: int, days: float, rules: WaiverRules
+) -> None:
+    """Refuse a waiver that the policy does not allow. Raises UsageError."""
+    if name in rules.never:
+        raise UsageError(f"the policy lets nobody waive {name}", hint="mend what it found")
+    if days > rules.longest_days:
+        msg = f"{days:g} days are asked for, and the policy allows {rules.longest_days}"
+        raise UsageError(msg, hint="give it for less, and again if it must be")
+    already = sum(len(gate.waived) for gate in gates)
+    if already + more > rules.at_most:
+        msg = f"{already} problems are waived, {more} more are asked for: at most {rules.at_most}"
+        raise UsageError(msg, hint="this candidate is not good enough")
