@@ -36,6 +36,8 @@ class Act:
     days: int | None = None
     undo: bool = False
     owner: str = ""
+    covers: tuple[str, ...] = ()
+    """Problems that a waiver lets pass; what comes later is another matter."""
 
     def row(self, now: datetime) -> DecisionRow:
         """Make the decision's row. Raises UsageError for an empty or too long reason or time."""
@@ -54,12 +56,16 @@ class Act:
             outcome=OUTCOMES[self.kind][self.undo],
             blocking=False,
             reason=reason,
-            evidence=json.dumps({"owner": clean(self.owner) or self.actor}),
+            evidence=json.dumps(self._evidence()),
             at=now,
             actor=self.actor,
             mode="act",
             expires_at=self._expires(now),
         )
+
+    def _evidence(self) -> dict[str, object]:
+        evidence: dict[str, object] = {"owner": clean(self.owner) or self.actor}
+        return {**evidence, "covers": list(self.covers)} if self.covers else evidence
 
     def _expires(self, now: datetime) -> datetime | None:
         if self.kind == "annotation" or self.undo:

@@ -27,9 +27,17 @@ _ENDS: dict[Kind, str] = {
 
 
 def act_form(
-    view: View, kind: Kind, subject: str, *, run_id: str = "", active: bool = False
+    view: View,
+    kind: Kind,
+    subject: str,
+    *,
+    run_id: str = "",
+    active: bool = False,
+    covers: tuple[str, ...] = (),
 ) -> None:
     """Offer one act about a subject; ``active`` offers to end it instead.
+
+    ``covers`` are the problems that a waiver lets pass, as they are shown now.
 
     The act is kept on this machine before it is said to be kept, and shipped at once.
     """
@@ -55,6 +63,7 @@ def act_form(
                 run_id=run_id,
                 days=int(days) if days is not None else None,
                 undo=active,
+                covers=covers,
             )
             if _keep(view, act):
                 del st.session_state[token_key]

@@ -1,7 +1,7 @@
 """Rows of candidates, gates and waivers as the page shows them. Pure."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,15 @@ _SHORT = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What keeps a gate from passing, as its decision keeps it."""
+
+    key: str
+    state: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
     """A gate of a candidate; ``waiver`` is the newest one about it, held or not."""
 
@@ -24,6 +33,7 @@ class Gate:
     reason: str
     decided_at: datetime
     waiver: Mapping[str, Any] | None
+    problems: tuple[Problem, ...] = ()
 
     def waived(self, now: datetime) -> bool:
         """Whether a waiver holds now."""
@@ -51,7 +61,7 @@ def candidate_frame(rows: Sequence[Mapping[str, Any]], view: View) -> pd.DataFra
                 "decision": palette.signed(palette.DECISIONS, row["outcome"]),
                 **shown,
                 "version": row["version"] or None,
-                "commit": (row["commit"] or "")[:_SHORT] or None,
+                "commit": commit_of(row)[:_SHORT] or None,
                 "image": (row["image_digest"] or "")[: len("sha256:") + _SHORT] or None,
                 "decided": row["at"],
                 "why": row["reason"],
@@ -72,10 +82,41 @@ def gates_of(decisions: Sequence[Mapping[str, Any]]) -> list[Gate]:
             reason=row["reason"],
             decided_at=row["decided_at"],
             waiver=newest.get(("waiver", f"gate/{subject}")),
+            problems=tuple(_problems(row["evidence"])),
         )
         for (kind, subject), row in sorted(newest.items())
         if kind == "gate"
     ]
+
+
+def _problems(evidence: str) -> Iterator[Problem]:
+    """Problems of a gate of a candidate; gates of single runs keep none."""
+    said = json.loads(evidence or "{}")
+    listed = said.get("problems", []) if isinstance(said, dict) else []
+    for each in listed:
+        yield Problem(key=each["key"], state=each["state"], message=each["message"])
+
+
+def problems(gates: Sequence[Gate]) -> pd.DataFrame:
+    """What stands against a candidate, gate by gate."""
+    return pd.DataFrame(
+        [
+            {
+                "state": palette.signed(palette.GATES, problem.state),
+                "gate": gate.name,
+                "why": problem.message,
+            }
+            for gate in gates
+            for problem in gate.problems
+        ]
+    )
+
+
+def commit_of(row: Mapping[str, Any]) -> str:
+    """The commit of a candidate: as decided on, or as measured."""
+    said = json.loads(row["evidence"] or "{}")
+    known = said.get("commit") if isinstance(said, dict) else None
+    return known or row["commit"] or ""
 
 
 def blockers(decisions: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -7,7 +7,15 @@ import streamlit as st
 
 from gauntlet.hud import palette, shell
 from gauntlet.hud.acting.forms import act_form
-from gauntlet.hud.releases.frames import Gate, artifacts, blockers, candidate_frame, gates_of
+from gauntlet.hud.releases.frames import (
+    Gate,
+    artifacts,
+    blockers,
+    candidate_frame,
+    commit_of,
+    gates_of,
+    problems,
+)
 from gauntlet.hud.shell.times import duration
 from gauntlet.hud.shell.view import View
 
@@ -74,7 +82,7 @@ def _candidate(row: Mapping[str, Any], view: View) -> None:
     st.header(f"{palette.signed(palette.DECISIONS, row['outcome'])}: {run_id}", anchor=False)
     facts = {
         "version": row["version"],
-        "commit": row["commit"],
+        "commit": commit_of(row),
         "image": row["image_digest"],
         "decided": f"{view.zone.text(row['at'])} {view.zone.name}",
         "policy": row["policy"],
@@ -85,8 +93,11 @@ def _candidate(row: Mapping[str, Any], view: View) -> None:
         with column.container(border=True):
             _gate(gate, run_id, view)
     with shell.section("What blocks"):
-        found = blockers(decisions)
-        if found.empty:
+        found, standing = blockers(decisions), problems(gates)
+        if not standing.empty:
+            columns = {"state": "state", "gate": "gate", "why": "why"}
+            shell.table(standing, columns, name="problems", looks={"state": palette.GATES})
+        elif found.empty:
             st.success("No blocking verdict stands against it.", icon=":material/check_circle:")
         else:
             columns = {"verdict": "verdict", "objective": "objective", "why": "why"}
@@ -116,4 +127,5 @@ def _gate(gate: Gate, run_id: str, view: View) -> None:
     if gate.reason:
         st.text(gate.reason)
     if gate.state != "PASS":
-        act_form(view, "waiver", f"gate/{gate.name}", run_id=run_id, active=waived)
+        keys = tuple(problem.key for problem in gate.problems)
+        act_form(view, "waiver", f"gate/{gate.name}", run_id=run_id, active=waived, covers=keys)

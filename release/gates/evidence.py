@@ -72,11 +72,14 @@ def read_facts(store: Store, subject: Subject, gates: Iterable[Gate]) -> Facts:
 
 
 def read_waivers(store: Store, candidate: str) -> list[WaiverFact]:
-    """Read the waivers of a candidate, without those that were taken back."""
-    rows = store.query("waivers_of", run_id=candidate)
-    taken_back = {row["supersedes"] for row in rows if row["supersedes"]}
-    kept = [row for row in rows if row["decision_id"] not in taken_back]
-    return [_waiver(row) for row in kept if row["outcome"] == "waived"]
+    """Read the waivers of a candidate; a withdrawal ends all of its gate that came before it."""
+    standing: dict[str, list[Row]] = {}
+    for row in store.query("waivers_of", run_id=candidate):
+        if row["outcome"] == "waived":
+            standing.setdefault(row["subject"], []).append(row)
+        else:
+            standing.pop(row["subject"], None)
+    return [_waiver(row) for rows in standing.values() for row in rows]
 
 
 def _job(row: Row) -> JobFact:

@@ -1,10 +1,10 @@
 """Gates of measurements: which runs count, and what their verdicts say together.
 
 All blocking statistics of all measured gates are one family (Holm): a loss fails a gate only
-where it is shown beside all the others. What a run called a loss and the family does not is inconclusive,
-and asks for another run. Runs of one statistic are independent sessions, so their p-values are
-combined (Fisher) after each run, and paid for as ``most_runs`` looks (Bonferroni): repeating makes a
-true loss plain, and as the best look counts, it cannot wash a shown one out.
+where it is shown beside all the others. What a run called a loss and the family does not is
+inconclusive, and asks for another run. Runs of one statistic are independent sessions, so their
+p-values are combined (Fisher) after each run, and paid for as ``most_runs`` looks (Bonferroni):
+repeating makes a true loss plain, and as the best look counts, it cannot wash a shown one out.
 """
 
 import math

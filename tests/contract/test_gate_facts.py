@@ -148,7 +148,7 @@ def test_a_waiver_is_read_back_until_it_is_taken_back(store):
     assert (waiver.gate, waiver.covers, waiver.by) == ("full-ci", ("lane/any",), "Ann")
     assert evaluate(Facts(waivers=(waiver,))).gates[0].state == "WAIVED"
     back = decision_row(
-        "v1.2.0rc1", "waiver", "gate/full-ci", outcome="withdrawn", supersedes=row.decision_id,
+        "v1.2.0rc1", "waiver", "gate/full-ci", outcome="withdrawn",
         decision_id="back", at=TODAY + timedelta(hours=1),
     )  # fmt: skip
     put(store, back)

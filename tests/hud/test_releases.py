@@ -140,3 +140,26 @@ def test_a_person_on_the_list_waives_a_gate_once(show, location, monkeypatch):
     assert (row["outcome"], row["actor"], row["reason"]) == ("waived", "alice", HOSTILE)
     assert "WAIVED" in "".join(str(each.proto.body) for each in test.get("html"))
     assert any(each.label == "Withdraw" for each in test.button)
+
+
+def test_problems_of_a_gate_are_shown_and_a_waiver_covers_them_alone(show, location, monkeypatch):
+    problems = [{"key": "job/kernels", "state": "FAIL", "message": "kernels failed", "remedy": ""}]
+    release = decision_row(
+        "rc1", "release", "release", outcome="NOT QUALIFIED",
+        evidence=json.dumps({"commit": "abcdef0123456789", "gates": {"full-ci": "FAIL"}}),
+    )  # fmt: skip
+    gate = decision_row(
+        "rc1", "gate", "full-ci", outcome="FAIL", evidence=json.dumps({"problems": problems})
+    )
+    store(location, *(row.model_copy(update={"at": utc_now()}) for row in (release, gate)))
+    monkeypatch.setattr(Actors, "actor", lambda _self, _headers: "alice")
+    allowed = Actors.of("X-Forwarded-User", ["alice"], None)
+    shown = show("releases", actors=allowed, candidate="rc1")
+    assert list(shown.tables[0]["why"]) == ["kernels failed"]
+    assert "abcdef0123456789" in shown.text
+    test = shown.test
+    next(each for each in test.text_input if "waiver" in each.form_id).input("known")
+    next(each for each in test.button if each.label == "Waive").click().run()
+    with open_store(location) as opened:
+        (row,) = opened.query("waivers_of", run_id="rc1")
+    assert json.loads(row["evidence"])["covers"] == ["job/kernels"]
