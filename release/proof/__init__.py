@@ -1,0 +1,1 @@
+"""Proof of what was shipped: sums, bills of materials, provenance, signatures."""
