@@ -7,6 +7,8 @@ from pydantic import Field, model_validator
 
 from gauntlet.core.yaml_file import StrictModel, load_model
 from gauntlet.release.gates.rules import Gate, WaiverRules
+from gauntlet.release.images.settings import ImageSettings
+from gauntlet.release.smoke.settings import SmokeSettings
 from gauntlet.services.settings import Chat, Repository
 
 OWN_GATES = ("branch", "artifacts")
@@ -35,6 +37,8 @@ class ReleasePolicy(StrictModel):
             allowed = ", ".join(names)
             raise ValueError(f"waivers.never names no gate: {', '.join(unknown)} (are: {allowed})")
         return self
+    images: ImageSettings = Field(default_factory=ImageSettings)
+    smoke: SmokeSettings = Field(default_factory=SmokeSettings)
 
 
 def load_release_policy(path: Path | None = None) -> ReleasePolicy:

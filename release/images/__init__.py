@@ -1,0 +1,1 @@
+"""Images: built, checked, and brought from staging to the public by digest."""
