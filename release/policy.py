@@ -6,8 +6,12 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from gauntlet.core.yaml_file import StrictModel, load_model
+from gauntlet.release.cut.rules import HealthRules
+from gauntlet.release.deeds import Announcements
 from gauntlet.release.gates.rules import Gate, WaiverRules
 from gauntlet.release.images.settings import ImageSettings
+from gauntlet.release.notes.rules import AreaRule
+from gauntlet.release.picks.rules import AllowRule, PickRules, Schedule
 from gauntlet.release.smoke.settings import SmokeSettings
 from gauntlet.services.settings import Chat, Repository
 
@@ -26,6 +30,15 @@ class ReleasePolicy(StrictModel):
     false_fail_rate: float = Field(default=0.01, gt=0, lt=0.5)
     """How often a candidate without any change may fail the measured gates together."""
 
+    images: ImageSettings = Field(default_factory=ImageSettings)
+    smoke: SmokeSettings = Field(default_factory=SmokeSettings)
+    announce: Announcements = Field(default_factory=Announcements)
+    health: HealthRules = Field(default_factory=HealthRules)
+    schedule: Schedule = Field(default_factory=Schedule)
+    picks: PickRules = Field(default_factory=PickRules)
+    allow: tuple[AllowRule, ...] = ()
+    areas: tuple[AreaRule, ...] = ()
+
     @model_validator(mode="after")
     def _one_name_each(self) -> Self:
         names = [*OWN_GATES, *(gate.name for gate in self.gates)]
@@ -37,8 +50,6 @@ class ReleasePolicy(StrictModel):
             allowed = ", ".join(names)
             raise ValueError(f"waivers.never names no gate: {', '.join(unknown)} (are: {allowed})")
         return self
-    images: ImageSettings = Field(default_factory=ImageSettings)
-    smoke: SmokeSettings = Field(default_factory=SmokeSettings)
 
 
 def load_release_policy(path: Path | None = None) -> ReleasePolicy:

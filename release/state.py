@@ -69,6 +69,8 @@ class Release(StrictModel):
     published: Published | None = None
     picks: tuple[Pick, ...] = Field(default=())
     """Applied to the branch, and in no candidate yet."""
+    told: tuple[str, ...] = ()
+    """What was announced: ``cut``, and names of candidates."""
 
     def candidate_of(self, version: ReleaseVersion) -> Candidate:
         """The candidate of a version; of a release without a number its newest one.

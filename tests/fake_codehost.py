@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gauntlet.core.errors import ExternalServiceError
+from gauntlet.core.errors import ExternalServiceError, unknown_name
 from gauntlet.services.codehost.port import Issue, PullRequest
 
 
@@ -43,6 +43,16 @@ class FakeCodeHost:
         self._ask("pull_request_of")
         found = [pull for pull in self.pulls.values() if pull.head == head]
         return found[-1] if found else None
+
+    def merged(self, *, label="", milestone=""):
+        self._ask("merged")
+        known = {pull.milestone for pull in self.pulls.values()} - {""}
+        if milestone and milestone not in known:
+            raise unknown_name("milestone", milestone, known)
+        found = [pull for pull in self.pulls.values() if pull.state == "merged"]
+        found = [pull for pull in found if not label or label in pull.labels]
+        found = [pull for pull in found if not milestone or milestone == pull.milestone]
+        return sorted(found, key=lambda pull: pull.number)
 
     def open_draft(self, *, title, body, head, base):
         self._ask("open_draft")

@@ -33,6 +33,7 @@ class GitHubServer(Service):
     def __init__(self, host):
         super().__init__()
         self.host = host
+        self.page_size = None
 
     def application(self):
         app = web.Application()
@@ -42,6 +43,7 @@ class GitHubServer(Service):
         app.router.add_post(path + "/pulls", self.guarded(self._open))
         app.router.add_get(path + "/issues", self.guarded(self._issues))
         app.router.add_post(path + "/issues", self.guarded(self._open_issue))
+        app.router.add_get(path + "/milestones", self.guarded(self._milestones))
         return app
 
     def _told(self, pull):
@@ -50,12 +52,45 @@ class GitHubServer(Service):
             "html_url": pull.url,
             "state": "open" if pull.state == "open" else "closed",
             "merged_at": "2026-11-20T12:00:00Z" if pull.state == "merged" else None,
+            "title": pull.title,
+            "milestone": self._milestone(pull.milestone) if pull.milestone else None,
             "draft": pull.draft,
             "labels": [{"id": 1, "name": name, "color": "ff0000"} for name in pull.labels],
             "head": {"ref": pull.head, "sha": "a" * 40},
-            "merge_commit_sha": "b" * 40,
+            "merge_commit_sha": pull.merge_commit or "b" * 40,
             "user": {"login": "ann"},
         }
+
+    def _titles(self):
+        return sorted({pull.milestone for pull in self.host.pulls.values()} - {""})
+
+    def _milestone(self, title):
+        return {"number": 1 + self._titles().index(title), "title": title, "state": "open"}
+
+    def _page(self, request, found):
+        """One page, and the link to the next; ``page_size`` makes pages small."""
+        page = int(request.query.get("page", "1"))
+        size = self.page_size or int(request.query["per_page"])
+        answer = web.json_response(found[(page - 1) * size : page * size])
+        if page * size < len(found):
+            following = request.url.update_query(page=page + 1)
+            answer.headers["Link"] = f'<{following}>; rel="next"'
+        return answer
+
+    async def _milestones(self, request):
+        return self._page(request, [self._milestone(title) for title in self._titles()])
+
+    def _closed(self, request):
+        """Pull requests that ended, as GitHub lists them among issues."""
+        label, wanted = request.query.get("labels", ""), request.query.get("milestone")
+        pulls = [p for p in self.host.pulls.values() if p.state != "open"]
+        pulls = [p for p in pulls if not label or label in p.labels]
+        if wanted:
+            title = self._titles()[int(wanted) - 1]
+            pulls = [p for p in pulls if p.milestone == title]
+        told = [{**self._told(p), "body": None, "pull_request": {"url": "u"}} for p in pulls]
+        issue = {"number": 98, "html_url": "https://x.example", "state": "closed", "body": None}
+        return self._page(request, [issue, *reversed(told)])
 
     async def _pull(self, request):
         pull = self.host.pulls.get(int(request.match_info["number"]))
@@ -78,6 +113,8 @@ class GitHubServer(Service):
         return web.json_response(self._told(self.host.open_draft(**sent)), status=201)
 
     async def _issues(self, request):
+        if request.query["state"] == "closed":
+            return self._closed(request)
         assert request.query["state"] == "open"
         found = [
             {

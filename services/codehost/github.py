@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal, TypeVar
+from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gauntlet.core.errors import ExternalServiceError
+from gauntlet.core.errors import ExternalServiceError, unknown_name
 from gauntlet.services.codehost.port import Issue, PullRequest
 from gauntlet.services.transport import MaybeDoneError, NotFoundError, Transport
 
@@ -27,6 +28,15 @@ class _Head(_Answer):
     ref: str
 
 
+class _User(_Answer):
+    login: str
+
+
+class _Milestone(_Answer):
+    number: int
+    title: str
+
+
 class _Pull(_Answer):
     number: int
     html_url: str
@@ -36,6 +46,9 @@ class _Pull(_Answer):
     labels: tuple[_Label, ...] = ()
     head: _Head
     merge_commit_sha: str | None = None
+    title: str = ""
+    user: _User | None = None
+    milestone: _Milestone | None = None
 
     def told(self) -> PullRequest:
         return PullRequest(
@@ -46,6 +59,10 @@ class _Pull(_Answer):
             draft=self.draft,
             head=self.head.ref,
             merge_commit=(self.merge_commit_sha or "") if self.merged_at else "",
+            title=self.title,
+            author=self.user.login if self.user else "",
+            milestone=self.milestone.title if self.milestone else "",
+            merged_at=self.merged_at,
         )
 
 
@@ -93,6 +110,42 @@ class GitHub:
         answer = self._transport.get(f"repos/{self._slug}/pulls", query)
         found = _list(_Pull, answer.value, answer.address)
         return found[0].told() if found else None
+
+    def merged(self, *, label: str = "", milestone: str = "") -> Sequence[PullRequest]:
+        """Merged pull requests with a label or in a milestone (its title), oldest number first."""
+        query = [("state", "closed"), ("per_page", _PER_PAGE)]
+        if label:
+            query.append(("labels", label))
+        if milestone:
+            query.append(("milestone", str(self._milestone(milestone))))
+        # Only issues can be asked for by label; a merge commit is told by the pull request alone.
+        found = self._pages(_Issue, f"repos/{self._slug}/issues", query)
+        numbers = sorted(issue.number for issue in found if issue.pull_request is not None)
+        pulls = [self.pull_request(number) for number in numbers]
+        return [pull for pull in pulls if pull is not None and pull.state == "merged"]
+
+    def _milestone(self, title: str) -> int:
+        query = [("state", "all"), ("per_page", _PER_PAGE)]
+        known = self._pages(_Milestone, f"repos/{self._slug}/milestones", query)
+        numbers = {each.title: each.number for each in known}
+        if title not in numbers:
+            raise unknown_name("milestone", title, numbers)
+        return numbers[title]
+
+    def _pages(
+        self, model: type[AnswerT], path: str, query: Sequence[tuple[str, str]]
+    ) -> list[AnswerT]:
+        """All pages of a list."""
+        found: list[AnswerT] = []
+        seen: set[str] = set()
+        while True:
+            answer = self._transport.get(path, query)
+            found += _list(model, answer.value, answer.address)
+            following = answer.next_query
+            if not following or following in seen:
+                return found
+            seen.add(following)
+            query = parse_qsl(following, keep_blank_values=True)
 
     def open_draft(self, *, title: str, body: str, head: str, base: str) -> PullRequest:
         """Open a draft; where the branch has an open one already, that one is returned."""

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """A pull request as it is now."""
+    """A pull request as it is now; ``merged_at`` and ``merge_commit`` are of merged ones."""
 
     number: int
     url: str
@@ -16,6 +17,10 @@ class PullRequest:
     draft: bool = False
     head: str = ""
     merge_commit: str = ""
+    title: str = ""
+    author: str = ""
+    milestone: str = ""
+    merged_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,12 @@ class CodeHost(Protocol):
 
     def pull_request_of(self, head: str) -> PullRequest | None:
         """The newest pull request of a branch of this repository, open or not; None without one."""
+
+    def merged(self, *, label: str = "", milestone: str = "") -> Sequence[PullRequest]:
+        """Merged pull requests with a label or in a milestone (its title), oldest number first.
+
+        With both given they have both. Raises UsageError for a milestone that is not there.
+        """
 
     def open_draft(self, *, title: str, body: str, head: str, base: str) -> PullRequest:
         """Open a draft; where the branch has an open one already, that one is returned."""

@@ -61,6 +61,31 @@ def test_a_pull_request_is_told_as_it_is(host, memory):
     assert host.pull_request(9) is None
 
 
+def test_merged_pull_requests_are_found_by_label_and_milestone(host, memory):
+    memory.add(5, labels=("pick",), milestone="v1.2.0", title="Five", merge_commit="5" * 40)
+    memory.add(3, labels=("pick",), title="Three", merge_commit="3" * 40)
+    memory.add(4, milestone="v1.2.0", merge_commit="4" * 40)
+    memory.add(6, labels=("pick",), state="closed")
+    memory.add(7, labels=("pick",), state="open")
+    found = host.merged(label="pick")
+    assert [(p.number, p.title, p.merge_commit) for p in found] == [
+        (3, "Three", "3" * 40), (5, "Five", "5" * 40)
+    ]  # fmt: skip
+    assert [p.number for p in host.merged(milestone="v1.2.0")] == [4, 5]
+    assert [p.number for p in host.merged(label="pick", milestone="v1.2.0")] == [5]
+    with pytest.raises(UsageError, match=r"unknown milestone 'v1\.2'"):
+        host.merged(milestone="v1.2")
+
+
+def test_all_pages_of_merged_pull_requests_are_read(github, memory):
+    github.page_size = 3
+    for number in range(1, 11):
+        memory.add(number, labels=("pick me",), merge_commit=f"{number:040x}")
+    with connected(github, GITHUB) as transport:
+        found = GitHub(transport, "acme/engine").merged(label="pick me")
+    assert [pull.number for pull in found] == list(range(1, 11))
+
+
 def test_a_draft_is_opened_once_for_a_branch(host, memory):
     first = host.open_draft(**DRAFT)
     assert (first.state, first.draft, first.head) == ("open", True, "revert/abc")

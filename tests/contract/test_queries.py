@@ -1205,3 +1205,43 @@ def test_every_query_runs_on_an_empty_answer(store):
         }:  # fmt: skip
             needed |= {"before": "none", "after": "none2"}
         store.query(name, **needed)
+
+
+def test_full_builds_come_with_all_attempts_of_their_jobs(store):
+    rows = {row["number"]: row for row in store.query("full_builds", days=10)}
+    assert {rows[n]["position"] for n in range(1, 9)} == set(range(1, 9))
+    assert rows[1]["newest_position"] == 8
+    jobs = {
+        (row["build_id"], row["job_key"]): row for row in store.query("full_build_jobs", days=10)
+    }
+    lora = jobs[rows[3]["build_id"], "lora"]
+    assert lora["attempts"] == [("failed", False, "infra_machine"), ("passed", False, "")]
+    kernels = jobs[rows[6]["build_id"], "kernels"]
+    assert kernels["attempts"] == [("failed", False, "test_regression")]
+    assert kernels["failed_tests"] == ["t.py::breaks"]
+    assert jobs[rows[6]["build_id"], "docs"]["attempts"] == [("failed", True, "")]
+    assert store.query("full_builds", branch="none") == []
+
+
+def test_a_build_off_the_merge_order_has_no_position(store):
+    now = utc_now()
+    store.insert(batch("off main", build_row(971, branch="offmain", created_at=now)))
+    (row,) = store.query("full_builds", branch="offmain")
+    assert (row["position"], row["newest_position"] or 0) == (None, 0)
+
+
+def test_verdicts_stand_by_the_commit_that_was_judged(store):
+    now = utc_now()
+    times = {"started_at": now, "ended_at": now}
+    rows = [
+        repetition_row("judge-1", engine_commit="base", **times),
+        repetition_row("judge-1", side="candidate", engine_commit="judged", **times),
+        decision_row("judge-1", subject="load/x", outcome="worse", at=now - MINUTE),
+        decision_row("judge-1", subject="load/x", outcome="same", at=now, decision_id="again"),
+        decision_row("judge-1", subject="eval/x", outcome="worse", at=now, blocking=False),
+    ]
+    store.insert(batch("judged commits", *rows))
+    found = [row for row in store.query("commit_verdicts") if row["sha"] in ("base", "judged")]
+    assert [(row["sha"], row["subject"], row["outcome"]) for row in found] == [
+        ("judged", "load/x", "same")
+    ]

@@ -1,0 +1,1 @@
+"""Choose the greenest commit of main, and make a release's branch at it."""

@@ -1,0 +1,1 @@
+"""Release notes, drafted from what was merged."""

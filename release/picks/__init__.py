@@ -1,0 +1,1 @@
+"""Bring changes of main to a release's branch, and tag its candidates."""

@@ -1,0 +1,102 @@
+"""A repository of an engine with its remote, and what a release manager has at hand."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from git_repository import GitRepository
+
+from gauntlet.core.clock import utc_now
+from gauntlet.core.errors import ExternalServiceError
+from gauntlet.release.deeds import Office
+from gauntlet.release.folder import ReleaseFolder
+from gauntlet.release.remote import Remote
+from gauntlet.release.version import ReleaseVersion
+from gauntlet.services.chat.port import Posted
+
+V120 = ReleaseVersion.parse("v1.2.0")
+
+
+class MemoryChat:
+    """A chat that keeps what was posted; ``broken`` refuses it."""
+
+    edits = True
+
+    def __init__(self):
+        self.texts = []
+        self.broken = False
+
+    def post(self, message, *, thread=None):
+        del thread
+        if self.broken:
+            raise ExternalServiceError("the chat: 502 Bad Gateway")
+        self.texts.append(message.text)
+        return Posted(channel="C1", stamp=str(len(self.texts)))
+
+
+class Engine(GitRepository):
+    """An engine's repository with a released v1.1.0, and some commits after it on main."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.releases = folder / "releases"
+        self.chat = MemoryChat()
+        self.recorded, self.waivers = [], []
+        lines = "\n".join(f"line {n}" for n in range(1, 41)) + "\n"
+        self.commit("Begin", {"engine.py": lines, "setup.py": "version = '1.1'\n"})
+        self.git("tag", "v1.1.0")
+        self.commit("Add kernels (#2)", {"kernels.cu": "a\nb\nc\n"})
+        self.cut_at = self.commit("Add models (#3)", {"models.py": "m1\n"})
+        self.push()
+        self.git("push", "--quiet", "origin", "v1.1.0")
+
+    @property
+    def where(self):
+        return Remote(repository=self.folder)
+
+    @property
+    def state_folder(self):
+        return ReleaseFolder.of(self.releases, V120)
+
+    def office(self):
+        return Office(
+            location="nowhere",
+            chat=lambda: self.chat,
+            record=self._record,
+            deliver=lambda _, batches: self.waivers.extend(batches),
+        )
+
+    def _record(self, location, version, outcome, **changes):
+        del location
+        self.recorded.append((version.tag, outcome, changes))
+
+    def edit(self, title, line, text, name="engine.py", **changes):
+        """Change one line of a file on the present branch and commit it."""
+        path = self.folder / name
+        lines = path.read_text().splitlines()
+        lines[line - 1] = text
+        return self.commit(title, {name: "\n".join(lines) + "\n"}, **changes)
+
+    def at_remote(self, ref):
+        """What a ref of the remote points to; empty where there is none."""
+        found = self._run("ls-remote", str(self.remote), ref, f"{ref}^{{}}").splitlines()
+        return found[-1].split("\t")[0] if found else ""
+
+    def clone(self, name):
+        """Another person's clone, as an engine with an own folder of releases."""
+        other = object.__new__(type(self))
+        other.folder, other.remote = self.folder.parent / name, self.remote
+        other.releases = self.folder.parent / f"{name}-releases"
+        other.chat, other.recorded = MemoryChat(), []
+        other.waivers = []
+        other._run("clone", "--quiet", str(self.remote), str(other.folder))
+        return other
+
+
+def soon() -> datetime:
+    """Now, and a little after what was just committed."""
+    return utc_now() + timedelta(seconds=2)
+
+
+def at(text: str) -> datetime:
+    """Read ``2026-11-30 12:00`` as UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
