@@ -38,9 +38,9 @@ class Verdict:
     baseline, in ``unit``, positive where the value rose. ``margin`` and ``detectable`` (the loss
     that these data would have called worse in nine of ten cases) are sizes, in ``unit``.
     ``baseline`` and ``candidate`` are typical values in ``value_unit``; ``n`` counts what was
-    compared (pairs, questions, requests) and ``method`` says how. ``p_value`` is that of a loss, over
-    all looks; ``adjusted_p`` as well over all that block in this comparison. ``demoted``: it would block, but
-    nothing that these sides can measure decides it, so it informs.
+    compared (pairs, questions, requests) and ``method`` says how. ``p_value`` is that of a loss,
+    over all looks; ``adjusted_p`` as well over all that block in this comparison. ``demoted``: it
+    would block, but nothing that these sides can measure decides it, so it informs.
     """
 
     subject: str

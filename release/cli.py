@@ -10,6 +10,7 @@ COMMANDS = {
     "candidate": ("gauntlet.release.picks.candidate_command", "candidate", "Tag the next rc."),
     "plan": ("gauntlet.release.matrix.plan_command", "plan", "Wheels and images as a pipeline."),
     "build": ("gauntlet.release.build.command", "build", "Build what this machine can; collect."),
+    "smoke": ("gauntlet.release.smoke.command", "smoke", "Try one artifact on its platform."),
     "gate": ("gauntlet.release.gates.command", "gate", "May it ship? Exit 6 where it may not."),
     "waive": ("gauntlet.release.gates.waive_command", "waive", "Let a gate pass, with a reason."),
     "why": ("gauntlet.release.gates.why_command", "why", "What a gate was decided on."),

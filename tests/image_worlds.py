@@ -109,5 +109,3 @@ def tags_of(store, public):
         for tag in store.tags(public, repository):
             found[f"{repository}:{tag}"] = store.manifest(public.at(repository, tag=tag)).digest
     return found
-
-

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import zipfile
 
-SERVER = '''
+SERVER = """
 import argparse, json, os, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -45,7 +45,7 @@ port = parser.parse_args().port
 if FAULT == "dies":
     sys.exit("no accelerator was found")
 ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
-'''
+"""
 
 
 def small_wheel(

@@ -13,8 +13,8 @@ from typing import Literal
 from gauntlet.analyzer.comparison.evidence import Evidence
 from gauntlet.analyzer.comparison.looks import Budget
 from gauntlet.analyzer.stats import benjamini_hochberg
-from gauntlet.core.multiplicity import holm
 from gauntlet.analyzer.verdict import Outcome, Unit, Verdict, by_equivalence
+from gauntlet.core.multiplicity import holm
 
 Unusable = Literal["config-changed", "invalid", "missing"]
 

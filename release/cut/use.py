@@ -126,11 +126,13 @@ def plan_cut(
         msg = f"{remote.name} has {request.version.branch} already, at {seen.branch}"
         hint = "nobody recorded that cut; with --commit of exactly its head it is taken over"
         raise UsageError(msg, hint=hint)
+    previous = request.previous or release_before(seen.tags, request.version)
     state = Release(
         version=request.version.tag,
         repository=remote.address,
         branch=request.version.branch,
-        previous=request.previous or release_before(seen.tags, request.version),
+        previous=previous,
+        previous_commit=seen.tags.get(previous, ""),
         cut=Cut(
             commit=commit,
             proposed=proposed,

@@ -64,8 +64,8 @@ def decide_ci(rule: CiGate, subject: Subject, facts: Facts, now: datetime) -> Ga
         *_limits(rule, outcomes, facts.quarantines),
     ]
     if facts.blocked_builds:
-        builds = ", ".join(f"#{number}" for number in facts.blocked_builds)
-        notes.append(f"a person is waited for in {builds}")
+        waiting = ", ".join(f"#{number}" for number in facts.blocked_builds)
+        notes.append(f"a person is waited for in {waiting}")
     unrecorded = sum(not job.image for job in usable)
     if unrecorded and subject.images:
         notes.append(f"{unrecorded} of {len(usable)} attempts did not record their image")

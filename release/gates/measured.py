@@ -131,7 +131,8 @@ def _weighs(rule: MeasuredGate, verdict: VerdictFact) -> bool:
 def _choose(
     rule: MeasuredGate, need: NeededRun, subject: Subject, runs: Sequence[RunFact], now: datetime
 ) -> Counted:
-    chosen, refused = [], []
+    chosen: list[RunFact] = []
+    refused: list[str] = []
     for run in runs:
         if not fnmatchcase(run.recipe, need.recipe):
             continue

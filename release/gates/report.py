@@ -12,12 +12,13 @@ def lines_of(result: Qualification, *, whole: bool = False) -> Iterator[str]:
     """The gates of a candidate; ``whole`` lists every problem."""
     yield f"{result.candidate} at {result.commit[:10]}"
     for gate in result.gates:
-        yield from _gate(gate, whole=whole)
+        yield from gate_lines(gate, whole=whole)
     opened = f" (open: {', '.join(result.open_gates)})" if result.open_gates else ""
     yield f"{result.outcome}{opened}"
 
 
-def _gate(gate: GateResult, *, whole: bool) -> Iterator[str]:
+def gate_lines(gate: GateResult, *, whole: bool = False) -> Iterator[str]:
+    """One gate: its state, what stands, who waived what."""
     numbers = ", ".join(f"{count} {what}" for what, count in gate.numbers if count)
     yield f"{gate.state:12} {gate.name}{f' ({numbers})' if numbers else ''}"
     shown: Sequence[Problem] = gate.standing if whole else gate.standing[:_MOST]

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from gauntlet.core.git import find_commit, git
 from gauntlet.release.build.report import artifacts_gate
-from gauntlet.release.picks.check import branch_findings
-
-from gauntlet.core.git import git
 from gauntlet.release.folder import ReleaseFolder
 from gauntlet.release.gates.differences import Commit, Difference, differ
 from gauntlet.release.gates.evaluate import evaluate_gates
@@ -18,6 +16,7 @@ from gauntlet.release.gates.model import GateResult, Problem, Qualification
 from gauntlet.release.gates.record import qualification_rows, recorded, waiver_row
 from gauntlet.release.gates.waivers import ensure_allowed, problems_to_waive
 from gauntlet.release.matrix.model import Matrix
+from gauntlet.release.picks.check import check_branch
 from gauntlet.release.policy import ReleasePolicy
 from gauntlet.release.state import Candidate, Release
 from gauntlet.release.version import ReleaseVersion
@@ -146,12 +145,35 @@ def commits_between(repository: Path, before: str, after: str) -> Sequence[Commi
 
 
 def _branch_gate(place: Place, release: Release, candidate: Candidate) -> GateResult:
-    found = branch_findings(place.repository, release, candidate.commit, place.policy)
+    """What is on the branch, judged by what this clone knows of main."""
+    main = _main(place)
+    if main is None:
+        message = f"{place.repository} does not know the branch {place.policy.repository.base}"
+        problem = Problem(key="main", state="MISSING", message=message, remedy="git fetch")
+        return GateResult(name="branch", problems=(problem,))
+    found = check_branch(
+        place.repository,
+        cut=release.cut.commit,
+        head=candidate.commit,
+        main=main,
+        allow=place.policy.allow,
+    )
     problems = tuple(
-        Problem(key=f"{each.check}/{each.subject}", state="FAIL", message=each.message,
-                remedy=each.remedy)
+        Problem(
+            key=f"{each.check}/{each.subject}",
+            state="FAIL",
+            message=f"{each.subject}: {each.message}",
+            remedy=each.remedy,
+        )
         for each in found
         if each.level == "error"
-    )  # fmt: skip
-    notes = tuple(each.line() for each in found if each.level == "warning")
+    )
+    notes = tuple(f"{each.subject}: {each.message}" for each in found if each.level == "warning")
     return GateResult(name="branch", problems=problems, notes=notes)
+
+
+def _main(place: Place) -> str | None:
+    """Head of main as it was last fetched; of a clone without a remote its own."""
+    where = place.policy.repository
+    fetched = find_commit(place.repository, f"refs/remotes/{where.remote}/{where.base}")
+    return fetched or find_commit(place.repository, f"refs/heads/{where.base}")

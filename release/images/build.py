@@ -81,7 +81,7 @@ def build_image(build: ImageBuild, store: ImageStore | None = None) -> Artifact:
         # A hard link would do, but for file systems that have none.
         (Path(alone) / build.wheel.name).write_bytes(build.wheel.read_bytes())
         _run(build, storage, _arguments(build, layout, Path(alone)))
-    return _artifact(build, store)
+    return image_artifact(build, store)
 
 
 def _arguments(build: ImageBuild, layout: Path, wheel: Path) -> list[str]:
@@ -134,7 +134,11 @@ def _keep_log(build: ImageBuild, text: str) -> None:
         write_atomic(build.log, text)
 
 
-def _artifact(build: ImageBuild, store: ImageStore) -> Artifact:
+def image_artifact(build: ImageBuild, store: ImageStore) -> Artifact:
+    """Describe the image that was built. Raises InfrastructureError where it is another platform's.
+
+    None at all is an error as well: it was built a moment ago.
+    """
     manifest = store.manifest(build.out)
     if manifest is None:
         raise InfrastructureError(f"{build.out}: buildah ended well, and there is no image")

@@ -63,7 +63,7 @@ class Source:
     """As packages carry it, such as ``1.2.0``."""
     commit: str
     staging: str
-    """Registry, with a path where it has one, that images are pushed to before they are proven."""
+    """``docker://HOST[/PATH]`` that images are pushed to before they are proven."""
 
 
 def render(matrix: Matrix, source: Source) -> Pipeline:
@@ -121,6 +121,11 @@ def wheel_words(cell: WheelCell, source: Source, out: str) -> dict[str, str]:
     }
 
 
+def sdist_words(source: Source, out: str) -> dict[str, str]:
+    """What the words of the source distribution's command stand for."""
+    return {**_common(source), "out": shlex.quote(out)}
+
+
 def image_words(cell: ImageCell, source: Source, wheel: str) -> dict[str, str]:
     """What the words of an image's command stand for; values are quoted for the shell."""
     return {
@@ -137,7 +142,8 @@ def image_words(cell: ImageCell, source: Source, wheel: str) -> dict[str, str]:
 
 def staged(cell: ImageCell, source: Source) -> str:
     """Name of an image before it is proven: by commit and cell, so that none overwrites another."""
-    return f"{source.staging}/{cell.repository}:{source.commit}-{cell.id}"
+    registry = source.staging.removeprefix("docker://")
+    return f"{registry}/{cell.repository}:{source.commit}-{cell.id}"
 
 
 def _common(source: Source) -> dict[str, str]:
@@ -173,7 +179,7 @@ def _wheel(matrix: Matrix, cell: WheelCell, source: Source) -> Step:
 
 
 def _sdist(matrix: Matrix, source: Source) -> Step:
-    words = {**_common(source), "out": "dist"}
+    words = sdist_words(source, "dist")
     built = [fill_in(each, words, key="sdist") for each in matrix.builders.sdist]
     return Step(
         label="Source distribution",
@@ -224,11 +230,8 @@ def _image(matrix: Matrix, cell: ImageCell, source: Source) -> Step:
 
 
 def _smoke_image(cell: ImageCell, source: Source) -> Step:
-    reference = shlex.quote(staged(cell, source))
-    command = (
-        f"release smoke {source.candidate} --cell {cell.id} --image {reference}"
-        f" --out smoke/{cell.id}.json"
-    )
+    tried = f"release smoke {source.candidate} --cell {cell.id} --commit {source.commit}"
+    command = f"{tried} --staging {shlex.quote(source.staging)} --out smoke/{cell.id}.json"
     return Step(
         label=f"Smoke test {cell.id}",
         key=f"smoke-{cell.id}",

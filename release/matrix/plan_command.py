@@ -21,7 +21,7 @@ matrix_option = click.option(
 @click.option("--commit", help="Of the candidate, where this machine has no state of the release.")
 @click.option(
     "--staging",
-    default="registry.example.org/staging",
+    default="docker://registry.example.org/staging",
     show_default=True,
     help="Where images are pushed before they are proven.",
 )

@@ -108,7 +108,11 @@ def _fate(
         return "present", had
     if not facts.patches.get(change.sha):
         return "empty", "it changes nothing"
-    revert = _reverted(change.sha, facts.main[place + 1 :])
+    return _if_reverted(_reverted(change.sha, facts.main[place + 1 :]), facts, chosen)
+
+
+def _if_reverted(revert: Change | None, facts: Facts, chosen: set[str]) -> tuple[Status, str]:
+    """What becomes of a change that would be picked, with what main did to it later."""
     if revert is None:
         return "picks", ""
     if revert.sha in chosen or _on_branch(revert, facts):

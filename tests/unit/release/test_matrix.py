@@ -12,7 +12,7 @@ SOURCE = Source(
     candidate="v1.2.0rc1",
     version="1.2.0",
     commit="c" * 40,
-    staging="registry.example.org/staging",
+    staging="docker://registry.example.org/staging",
 )
 
 
@@ -110,17 +110,17 @@ wheels:
   - {id: a, platform_tag: manylinux_2_28_x86_64, queue: q, smoke_queue: q}
 %s
 """
+IMAGE_OF_NO_WHEEL = """\
+images:
+  - {id: i, repository: r, platform: linux/amd64, wheel: b, queue: q, smoke_queue: q}
+"""
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ("  - {id: a, platform_tag: linux_x86_64, queue: q, smoke_queue: q}", "one id: a"),
-        (
-            "images:\n  - {id: i, repository: r, platform: linux/amd64, wheel: b, queue: q,"
-            " smoke_queue: q}",
-            "no wheel 'b' \\(there are: a\\)",
-        ),
+        (IMAGE_OF_NO_WHEEL, "no wheel 'b' \\(there are: a\\)"),
         ("  - {id: b, platform_tag: windows, queue: q, smoke_queue: q}", "platform_tag"),
         ("  - {id: b, platform_tg: linux_x86_64, queue: q, smoke_queue: q}", "platform_tag"),
     ],
