@@ -15,6 +15,8 @@ COMMANDS = {
     "waive": ("gauntlet.release.gates.waive_command", "waive", "Let a gate pass, with a reason."),
     "why": ("gauntlet.release.gates.why_command", "why", "What a gate was decided on."),
     "diff": ("gauntlet.release.gates.diff_command", "diff", "What changed between candidates."),
+    "key": ("gauntlet.release.proof.key_command", "key", "Make a key to sign with."),
+    "notes": ("gauntlet.release.notes.command", "notes", "Draft the notes by area."),
     "publish": ("gauntlet.release.ship.publish_command", "publish", "Ship what was proven."),
     "verify": ("gauntlet.release.ship.verify_command", "verify", "Published against the record."),
     "record": ("gauntlet.release.ship.record_command", "record", "The signed record."),

@@ -30,8 +30,9 @@ class Announcements(StrictModel):
 
     cut: str = "{version} is cut: {branch} at {commit} by {by}. {reason}"
     candidate: str = "{version} is tagged at {commit} by {by}, with {picks} new picks"
+    published: str = "{version} is published at {commit} by {by}: {reason}"
 
-    @field_validator("cut", "candidate")
+    @field_validator("cut", "candidate", "published")
     @classmethod
     def _known_words(cls, text: str) -> str:
         try:

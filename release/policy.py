@@ -12,6 +12,7 @@ from gauntlet.release.gates.rules import Gate, WaiverRules
 from gauntlet.release.images.settings import ImageSettings
 from gauntlet.release.notes.rules import AreaRule
 from gauntlet.release.picks.rules import AllowRule, PickRules, Schedule
+from gauntlet.release.ship.settings import ShipSettings
 from gauntlet.release.smoke.settings import SmokeSettings
 from gauntlet.services.settings import Chat, Repository
 
@@ -32,6 +33,7 @@ class ReleasePolicy(StrictModel):
 
     images: ImageSettings = Field(default_factory=ImageSettings)
     smoke: SmokeSettings = Field(default_factory=SmokeSettings)
+    publish: ShipSettings = Field(default_factory=ShipSettings)
     announce: Announcements = Field(default_factory=Announcements)
     health: HealthRules = Field(default_factory=HealthRules)
     schedule: Schedule = Field(default_factory=Schedule)

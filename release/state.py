@@ -46,7 +46,7 @@ class Candidate(StrictModel):
 
 
 class Published(StrictModel):
-    """That a candidate became the release."""
+    """Which candidate becomes, or became, the release; by whom, and when that was decided."""
 
     candidate: str
     by: str
@@ -66,6 +66,8 @@ class Release(StrictModel):
     previous_commit: str = ""
     cut: Cut
     candidates: tuple[Candidate, ...] = ()
+    publishing: Published | None = None
+    """That publishing of a candidate was begun: it is finished, or nothing else is published."""
     published: Published | None = None
     picks: tuple[Pick, ...] = Field(default=())
     """Applied to the branch, and in no candidate yet."""

@@ -1,10 +1,9 @@
 """Tag candidates: the next number at the branch's head, once, whoever else tries."""
 
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
-from gauntlet.core.errors import ExternalServiceError, InfrastructureError, NotQualifiedError
+from gauntlet.core.errors import NotQualifiedError
 from gauntlet.core.git import find_commit, git
 from gauntlet.release.deeds import Deed, Office
 from gauntlet.release.findings import Finding, errors_of
@@ -16,10 +15,8 @@ from gauntlet.release.picks.use import PicksRequest, keep_picks
 from gauntlet.release.picks.window import check_clock
 from gauntlet.release.remote import Remote, fit_name, is_ancestor
 from gauntlet.release.state import Candidate, Release
+from gauntlet.release.tagging import push_tag, tagger
 from gauntlet.release.version import ReleaseVersion
-from gauntlet.services.git_writing import RefUpdate, push_together, refusal, try_git
-
-_TAGGER = re.compile(r"^tagger (?P<name>.*?) <[^>]*> (?P<at>\d+) [+-]\d{4}$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +96,7 @@ def perform_candidate(
     with folder.held():
         state = plan.state
         if not plan.known:
-            _push_tag(plan, remote)
+            push_tag(remote, made.name, made.commit, by=made.by, at=made.at)
             state = state.model_copy(update={"candidates": (*state.candidates, made)})
         request = PicksRequest(
             version=ReleaseVersion.parse(state.version), by=made.by, now=made.at, wanted=()
@@ -161,25 +158,13 @@ def _with_others(
         if not is_ancestor(remote.repository, commit, standing.head):
             msg = f"{name} is at {commit}, which {state.branch} does not have"
             raise NotQualifiedError(msg, hint="who tagged it? candidates are tagged on the branch")
-        tagger, at = _tagger(remote, tag)
-        found = _made(remote, state, standing, name, by=tagger, at=at, commit=commit)
+        by_whom, at = tagger(remote, tag)
+        found = _made(remote, state, standing, name, by=by_whom, at=at, commit=commit)
         # Who tagged it told of it; a run of our own that was killed may not have.
-        told = state.told if tagger == fit_name(by) else (*state.told, name)
+        told = state.told if by_whom == fit_name(by) else (*state.told, name)
         taken = {"candidates": (*state.candidates, found), "told": told}
         state = state.model_copy(update=taken)
     return state
-
-
-def _tagger(remote: Remote, tag: str) -> tuple[str, datetime]:
-    """Who tagged, and when; of a tag without a message: who committed."""
-    repository = remote.repository
-    found = None
-    if git(repository, "cat-file", "-t", tag).strip() == "tag":
-        found = _TAGGER.search(git(repository, "cat-file", "tag", tag))
-    if found is None:
-        name, _, stamp = git(repository, "log", "-1", "--format=%cn%x1f%ct", tag).partition("\x1f")
-        return name, datetime.fromtimestamp(int(stamp), UTC)
-    return found["name"], datetime.fromtimestamp(int(found["at"]), UTC)
 
 
 def _made(
@@ -201,37 +186,6 @@ def _made(
     # A tag keeps whole seconds, and the state is read from it after a kill.
     whole = at.replace(microsecond=0)
     return Candidate(name=name, commit=commit, by=fit_name(by), at=whole, picks=picks)
-
-
-def _push_tag(plan: CandidatePlan, remote: Remote) -> None:
-    made = plan.candidate
-    ref = f"refs/tags/{made.name}"
-    tag = _tag_object(remote, made)
-    try:
-        push_together(remote.repository, remote.name, [RefUpdate(source=tag, target=ref)])
-    except ExternalServiceError as error:
-        object_there, commit = remote.heads(ref).get(ref, ("", ""))
-        if object_there and object_there != tag:
-            remote.fetch(ref, object_there)
-            by, _ = _tagger(remote, object_there)
-            msg = f"somebody was quicker: {by} tagged {made.name} at {commit}"
-            raise ExternalServiceError(msg, hint="run it again to go on with that one") from error
-        if object_there != tag:
-            raise
-    try_git(remote.repository, "update-ref", ref, tag, "0" * 40)
-
-
-def _tag_object(remote: Remote, made: Candidate) -> str:
-    """Store the tag without a name: killed before the push, nothing of it is left."""
-    stamp = int(made.at.timestamp())
-    text = (
-        f"object {made.commit}\ntype commit\ntag {made.name}\n"
-        f"tagger {made.by} <gauntlet@localhost> {stamp} +0000\n\n{made.name}\n"
-    )
-    done = try_git(remote.repository, "mktag", stdin=text.encode())
-    if done.returncode != 0:
-        raise InfrastructureError(f"git mktag in {remote.repository}: {refusal(done)}")
-    return done.stdout.strip()
 
 
 def _deed(made: Candidate, state: Release, office: Office) -> Deed:

@@ -1,0 +1,54 @@
+"""What ``release rollback`` does: the plan from the record, and the deed on record."""
+
+from pathlib import Path
+
+from gauntlet.core.clock import utc_now
+from gauntlet.core.errors import UsageError
+from gauntlet.release import decisions
+from gauntlet.release.folder import ReleaseFolder
+from gauntlet.release.gates.use import Place
+from gauntlet.release.images import reference
+from gauntlet.release.images.registry import ImageStore
+from gauntlet.release.images.skopeo import Skopeo
+from gauntlet.release.ship.record import RECORD, read_record
+from gauntlet.release.ship.rollback import Rollback, perform_rollback, plan_rollback
+from gauntlet.release.version import ReleaseVersion
+
+
+def plan_from_record(
+    place: Place, version: ReleaseVersion, back_to: ReleaseVersion | None
+) -> tuple[Rollback, ImageStore]:
+    """Plan with what the record says of where things are."""
+    folder = ReleaseFolder.of(place.releases, version)
+    record = read_record(folder.published / "documents" / RECORD)
+    if back_to is None:
+        if not record.previous:
+            msg = f"{version} is the first release: there is none to go back to"
+            raise UsageError(msg, hint="--to vX.Y.Z, if there is one after all")
+        back_to = ReleaseVersion.parse(record.previous)
+    store = Skopeo(plain_http=place.policy.images.plain_http)
+    registry = record.registry or f"oci:{(folder.published / 'images').absolute()}"
+    planned = plan_rollback(
+        version.final,
+        back_to,
+        matrix=place.matrix,
+        store=store,
+        public=reference.Place.parse(registry),
+        index=Path(record.index),
+    )
+    return planned, store
+
+
+def take_back(place: Place, plan: Rollback, store: ImageStore, *, by: str) -> None:
+    """Take a release back, alone, and record who did."""
+    with ReleaseFolder.of(place.releases, plan.version).held():
+        perform_rollback(plan, store)
+    decisions.record(
+        place.location,
+        plan.version,
+        "rolled-back",
+        reason=f"{plan.version} to {plan.back_to}",
+        evidence=plan.plain(),
+        at=utc_now(),
+        actor=by,
+    )
