@@ -4,6 +4,7 @@ Every time in it is that of the commit, labels are given, and nothing is cached.
 Dockerfile itself brings in (a clock, the network, compiled Python) is for the Dockerfile to avoid.
 """
 
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ def build_image(build: ImageBuild, store: ImageStore | None = None) -> Artifact:
         tempfile.TemporaryDirectory(prefix="gauntlet-wheel-", dir=build.work) as alone,
     ):
         # A hard link would do, but for file systems that have none.
-        (Path(alone) / build.wheel.name).write_bytes(build.wheel.read_bytes())
+        shutil.copyfile(build.wheel, Path(alone) / build.wheel.name)
         _run(build, storage, _arguments(build, layout, Path(alone)))
     return image_artifact(build, store)
 

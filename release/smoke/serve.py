@@ -18,6 +18,7 @@ from gauntlet.release.smoke.settings import SmokeSettings
 
 _PAUSE_S = 0.1
 _HEALTH_S = 5.0
+_DYING_S = 1.0
 _LOG_BYTES = 4 << 20
 _SHOWN = 300
 
@@ -111,11 +112,23 @@ def _ask(client: httpx.Client, service: Service, settings: SmokeSettings) -> str
             thread.join(_PAUSE_S)
             _ensure_alive(service, "when it was asked")
     if not outcome:
-        raise _FailedError("smoke-completion", f"no answer in {settings.request_s:g} s")
+        raise _no_answer(settings)
     if isinstance(outcome[0], _FailedError):
+        _wait_for_end(service)
         _ensure_alive(service, "when it was asked")
         raise outcome[0]
     return outcome[0]
+
+
+def _no_answer(settings: SmokeSettings) -> _FailedError:
+    return _FailedError("smoke-completion", f"no answer in {settings.request_s:g} s")
+
+
+def _wait_for_end(service: Service) -> None:
+    """A server that dies breaks the connection first, and is gone a moment later."""
+    watch = Stopwatch()
+    while service.returncode is None and watch.seconds < _DYING_S:
+        time.sleep(_PAUSE_S)
 
 
 def _complete(client: httpx.Client, settings: SmokeSettings) -> str:
@@ -129,6 +142,8 @@ def _complete(client: httpx.Client, settings: SmokeSettings) -> str:
         if response.status_code in {404, 405}:
             body = {**common, "messages": [{"role": "user", "content": settings.prompt}]}
             response = client.post("/v1/chat/completions", json=body, timeout=wait_s)
+    except httpx.TimeoutException as error:
+        raise _no_answer(settings) from error
     except httpx.TransportError as error:
         said = f"{type(error).__name__}: {error}"
         raise _FailedError("smoke-completion", f"asked for a completion: {said}") from error

@@ -219,3 +219,50 @@ def test_a_list_has_one_digest_in_whatever_order_images_come(entries):
     assert index_bytes(entries) == index_bytes(sorted(entries, key=lambda entry: entry.platform))
     listed = json.loads(index_bytes(entries))["manifests"]
     assert [image["platform"]["architecture"] for image in listed] == MACHINES
+
+
+PROGRAM = """#!/bin/sh
+echo "$@" >> "$0.asked"
+echo 'time="2026-01-01T00:00:00Z" level=fatal msg="SAID"' >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "asked"),
+    [
+        ("unauthorized: authentication required", UsageError, 1),
+        ("requested access to the resource is denied", UsageError, 1),
+        ("http: server gave HTTP response to HTTPS client", UsageError, 1),
+        ("x509: certificate signed by unknown authority", ExternalServiceError, 1),
+        ("received unexpected HTTP status: 503 Service Unavailable", ExternalServiceError, 3),
+        ("StatusCode: 404, <html>no such page</html>", ExternalServiceError, 3),
+        ("manifest unknown: manifest unknown", None, 1),
+    ],
+)
+def test_what_registries_say_is_told_apart(tmp_path, monkeypatch, said, error, asked):
+    program = tmp_path / "skopeo"
+    program.write_text(PROGRAM.replace("SAID", said))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    store = Skopeo(patience=IMPATIENT, ticker=FakeTicker(), plain_http=["plain.example.org"])
+    where = Place.parse("docker://registry.example.org/a").at("engine", tag="v1")
+    if error is None:
+        assert store.manifest(where) is None
+    else:
+        with pytest.raises(error) as caught:
+            store.manifest(where)
+        assert said in caught.value.message
+    lines = (tmp_path / "skopeo.asked").read_text().splitlines()
+    assert len(lines) == asked
+    assert not any("tls-verify" in line for line in lines)
+
+
+def test_a_registry_that_is_named_goes_without_encryption(tmp_path, monkeypatch):
+    program = tmp_path / "skopeo"
+    program.write_text(PROGRAM.replace("SAID", "manifest unknown"))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    store = Skopeo(plain_http=["plain.example.org:5000"])
+    assert store.manifest(Place.parse("docker://plain.example.org:5000").at("e", tag="v1")) is None
+    assert "--tls-verify=false" in (tmp_path / "skopeo.asked").read_text()

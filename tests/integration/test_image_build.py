@@ -1,5 +1,6 @@
 """Images that buildah builds of a local base, checked like any other."""
 
+import os
 import shutil
 import sys
 from dataclasses import replace
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.skipif(
     not (shutil.which("buildah") and shutil.which("skopeo")),
     reason="buildah and skopeo are not installed",
 )
+FULL = os.environ.get("GAUNTLET_SLOW") == "full"
+only_in_full = pytest.mark.skipif(not FULL, reason="seconds each; `make check-full` runs it")
 PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -55,6 +58,8 @@ def test_nothing_of_a_build_is_left_but_the_image(workshop, made):
     assert list((workshop.folder / "work").iterdir()) == []
 
 
+@pytest.mark.slow
+@only_in_full
 def test_what_is_patched_after_the_install_is_found(workshop):
     site = f"/usr/local/lib/{PYTHON}/site-packages"
     patched = DOCKERFILE.replace("USER", f"COPY patch.py {site}/small/serve.py\nUSER")
