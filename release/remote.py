@@ -34,7 +34,9 @@ class Remote:
 
     def heads(self, *refs: str) -> dict[str, tuple[str, str]]:
         """Look at whole refs or patterns of them: the object and its commit."""
-        return remote_refs(self.repository, self.name, *refs)
+        # An annotated tag leads to its commit only where that is asked for as well.
+        peeled = [f"{ref}^{{}}" for ref in refs if ref.startswith("refs/tags/")]
+        return remote_refs(self.repository, self.name, *refs, *peeled)
 
     def branch_head(self, version: ReleaseVersion) -> str | None:
         """Where a release's branch is there; None where there is none."""

@@ -34,6 +34,8 @@ def worktree(repository: Path, commit: str) -> Iterator[Path]:
     """A detached worktree outside the repository, removed however it ends."""
     with tempfile.TemporaryDirectory(prefix="gauntlet-worktree-") as folder:
         tree = Path(folder) / "tree"
+        # What a killed process left is known for ever, if nobody forgets it.
+        write_git(repository, "worktree", "prune")
         write_git(repository, "worktree", "add", "--detach", "--quiet", str(tree), commit)
         try:
             yield tree

@@ -7,12 +7,19 @@ from git_repository import GitRepository
 
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExternalServiceError
+from gauntlet.release.cut.use import CutRequest, plan_cut
+from gauntlet.release.cut.use import look as look_for_cut
+from gauntlet.release.cut.use import perform as perform_cut
 from gauntlet.release.deeds import Office
 from gauntlet.release.folder import ReleaseFolder
+from gauntlet.release.picks.rules import PickRules, Schedule
+from gauntlet.release.picks.sources import wanted_by_mark, wanted_by_name, with_labels
+from gauntlet.release.picks.use import PicksRequest, look, perform_picks, plan_picks
 from gauntlet.release.remote import Remote
 from gauntlet.release.version import ReleaseVersion
 from gauntlet.services.chat.port import Posted
 
+BRANCH = "refs/heads/releases/v1.2.0"
 V120 = ReleaseVersion.parse("v1.2.0")
 
 
@@ -100,3 +107,43 @@ def soon() -> datetime:
 def at(text: str) -> datetime:
     """Read ``2026-11-30 12:00`` as UTC."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def cut(engine):
+    request = CutRequest(version=V120, by="Ann", now=soon(), commit=engine.cut_at, reason="it is")
+    seen = look_for_cut(engine.where, V120)
+    plan = plan_cut(request, seen, engine.where, kept=None, ranking=None)
+    perform_cut(plan, engine.where, engine.state_folder, engine.office(), "Ann")
+
+
+def planned(engine, *names, host=None, by="Ann", label="", **changes):
+    engine.git("push", "--quiet", "--force", "origin", "main")
+    state, standing = look(engine.where, engine.state_folder)
+    wanted = wanted_by_name(engine.folder, names, standing.main, host)
+    if label:
+        wanted += wanted_by_mark(host, standing.main, label=label, milestone="")
+    wanted = with_labels(wanted, standing.main, host)
+    fields = {"version": V120, "by": by, "now": soon(), "wanted": tuple(wanted)}
+    request = PicksRequest(**{**fields, **changes})
+    return plan_picks(request, engine.where, state, standing, Schedule()), request
+
+
+def applied(engine, *names, rules=None, **changes):
+    plan, request = planned(engine, *names, **changes)
+    perform_picks(
+        plan, request, engine.where, engine.state_folder, engine.office(), rules or PickRules()
+    )
+    return plan
+
+
+def own_commit(engine, title, line, text, name="engine.py"):
+    """Commit on the release's branch alone."""
+    engine.git("checkout", "--quiet", "-B", "work", engine.at_remote(BRANCH) or engine.cut_at)
+    sha = engine.edit(title, line, text, name)
+    engine.git("push", "--quiet", "origin", f"work:{BRANCH}")
+    engine.git("checkout", "--quiet", "main")
+    return sha
+
+
+class Killed(BaseException):
+    """The end of the process, which nothing catches."""

@@ -193,7 +193,7 @@ def _of_need(
     if not by_statistic:
         names = ", ".join(run.run_id for run in counted.runs)
         message = f"{place} was measured ({names}) and has no blocking verdict of this gate"
-        remedy = f"gauntlet analyze compare {counted.runs[-1].run_id} --record"
+        remedy = f"gauntlet analyze compare {counted.runs[-1].run_id}"
         yield Problem(key=f"run/{place}", state="MISSING", message=message, remedy=remedy)
     for key, verdicts in sorted(by_statistic.items()):
         if (problem := _of_statistic(rule, key, verdicts, adjusted, level)) is not None:

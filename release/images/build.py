@@ -81,11 +81,14 @@ def build_image(build: ImageBuild, store: ImageStore | None = None) -> Artifact:
     ):
         # A hard link would do, but for file systems that have none.
         shutil.copyfile(build.wheel, Path(alone) / build.wheel.name)
-        _run(build, storage, _arguments(build, layout, Path(alone)))
+        base = build.base
+        if base.startswith("oci:"):
+            base = storage.load(base, "base", timeout=build.cell.timeout_minutes * 60)
+        _run(build, storage, _arguments(build, layout, Path(alone), base))
     return image_artifact(build, store)
 
 
-def _arguments(build: ImageBuild, layout: Path, wheel: Path) -> list[str]:
+def _arguments(build: ImageBuild, layout: Path, wheel: Path, base: str) -> list[str]:
     cell = build.cell
     pairs = {
         "--label": build.labels,
@@ -97,8 +100,8 @@ def _arguments(build: ImageBuild, layout: Path, wheel: Path) -> list[str]:
         for name in sorted(values)
         for text in (option, f"{name}={values[name]}")
     ]
-    if build.base:
-        options += ["--from", build.base]
+    if base:
+        options += ["--from", base]
     if cell.target:
         options += ["--target", cell.target]
     return [

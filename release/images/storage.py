@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gauntlet.core.proc import run
+
 _LOGGER = logging.getLogger(__name__)
 PROGRAM = "buildah"
 
@@ -21,8 +23,22 @@ class BuildStorage:
 
     def command(self, *arguments: str) -> list[str]:
         """A call of buildah that sees this storage alone."""
-        own = ["--root", str(self.folder / "root"), "--runroot", str(self.folder / "run")]
+        # With a root of its own buildah heeds no driver but the one of its command line.
+        own = ["--storage-driver", "vfs"]
+        own += ["--root", str(self.folder / "root"), "--runroot", str(self.folder / "run")]
         return [PROGRAM, *own, *arguments]
+
+    def load(self, image: str, name: str, *, timeout: float) -> str:
+        """Bring an image of a layout (``oci:FOLDER:TAG``) in, and return what it is called here.
+
+        Taken from the layout itself it would be named after its folder, and few folders have a
+        name that images may have. Raises CommandError where it cannot be read.
+        """
+        inside = f"vfs@{self.folder / 'root'}+{self.folder / 'run'}"
+        called = f"localhost/{name}:it"
+        command = ["skopeo", "copy", "--quiet", image, f"containers-storage:[{inside}]{called}"]
+        run(command, timeout=timeout, env=self.environment, supervised=True)
+        return called
 
     @property
     def environment(self) -> dict[str, str]:

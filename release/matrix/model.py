@@ -13,18 +13,16 @@ from gauntlet.core.yaml_file import StrictModel, load_model
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 
 
-_BUILDX = (
-    "docker buildx build --file {dockerfile} --platform {platform} --target {target} {build_args}"
-)
+_BUILDX = "docker buildx build --file {dockerfile} --platform {platform} {target} {build_args}"
 
 
 class Builders(StrictModel):
     """Commands that fill a cell, as the engine needs them; words in braces are filled in.
 
-    Known: ``{cell}``, ``{version}``, ``{commit}``, ``{candidate}``, ``{dockerfile}``, ``{target}``,
-    ``{build_args}`` (as ``--build-arg K=V`` each), ``{platform}``; of wheels ``{variant}`` and
-    ``{out}`` (folder for the file); of images ``{reference}`` (its staging name) and ``{wheel}``
-    (folder with the wheel).
+    Known: ``{cell}``, ``{version}``, ``{commit}``, ``{candidate}``, ``{dockerfile}``,
+    ``{platform}``, ``{target}`` (as ``--target NAME``, where there is one), ``{build_args}`` (as
+    ``--build-arg K=V`` each); of wheels ``{variant}``, ``{platform_tag}`` and ``{out}`` (folder for
+    the file); of images ``{reference}`` (its staging name) and ``{wheel}`` (folder with the wheel).
     """
 
     wheel: tuple[str, ...] = (f"{_BUILDX} --output type=local,dest={{out}} .",)
@@ -47,7 +45,7 @@ class WheelCell(StrictModel):
     smoke_queue: str
     """Where the built wheel is installed and served once; a machine that the wheel is for."""
     dockerfile: str = "Dockerfile"
-    target: str = "build"
+    target: str = ""
     build_args: Mapping[str, str] = Field(default_factory=dict)
     timeout_minutes: int = Field(default=180, ge=1)
     size_limit_mb: float = Field(default=500, gt=0)
@@ -72,7 +70,7 @@ class ImageCell(StrictModel):
     queue: str
     smoke_queue: str
     dockerfile: str = "Dockerfile"
-    target: str = "runtime"
+    target: str = ""
     build_args: Mapping[str, str] = Field(default_factory=dict)
     timeout_minutes: int = Field(default=120, ge=1)
     size_limit_mb: float = Field(default=15_000, gt=0)

@@ -113,8 +113,9 @@ def wheel_words(cell: WheelCell, source: Source, out: str) -> dict[str, str]:
         **_common(source),
         "cell": cell.id,
         "variant": shlex.quote(cell.variant),
+        "platform_tag": cell.platform_tag,
         "dockerfile": shlex.quote(cell.dockerfile),
-        "target": shlex.quote(cell.target),
+        "target": _target(cell.target),
         "build_args": _build_args(cell.build_args),
         "platform": "linux/arm64" if cell.arch == "aarch64" else "linux/amd64",
         "out": shlex.quote(out),
@@ -134,7 +135,7 @@ def image_words(cell: ImageCell, source: Source, wheel: str) -> dict[str, str]:
         "dockerfile": shlex.quote(cell.dockerfile),
         "build_args": _build_args(cell.build_args),
         "platform": cell.platform,
-        "target": shlex.quote(cell.target),
+        "target": _target(cell.target),
         "reference": shlex.quote(staged(cell, source)),
         "wheel": shlex.quote(wheel),
     }
@@ -157,6 +158,10 @@ def _common(source: Source) -> dict[str, str]:
 def _build_args(arguments: Mapping[str, str]) -> str:
     pairs = (f"--build-arg {shlex.quote(f'{name}={value}')}" for name, value in arguments.items())
     return " ".join(pairs)
+
+
+def _target(name: str) -> str:
+    return f"--target {shlex.quote(name)}" if name else ""
 
 
 def _wheel(matrix: Matrix, cell: WheelCell, source: Source) -> Step:

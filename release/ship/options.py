@@ -13,10 +13,9 @@ def press_of(
     place: "Place", version: "ReleaseVersion", *, remote: str, staging: str, key: Path | None
 ) -> "Press":
     """Put together what publishing works with. Raises UsageError where something is not there."""
-    from gauntlet.release.notes.use import notes_of
-
     from gauntlet.release.build.place import Workshop
     from gauntlet.release.folder import ReleaseFolder
+    from gauntlet.release.notes.use import notes_of
     from gauntlet.release.offices import office_of, remote_of
     from gauntlet.release.ship.publish import Press
     from gauntlet.release.ship.signing import signer_of

@@ -75,17 +75,14 @@ def _try(store: ImageStore, trial: ImageTrial, config: ImageConfig, storage: Bui
     if not command:
         message = "it has no entry point: nothing would be started"
         return Tried([_finding(trial, "smoke-server", message)])
-    # buildah takes an image of a layout by its tag alone, so it is given one.
+    # A layout names images by tags, so it is given one.
     pulled = Place.parse(f"oci:{storage.folder}").at("pulled", tag="it")
     store.copy(trial.place.at(trial.artifact.name, digest=trial.artifact.digest), pulled)
-    begin = ["from", "--quiet", "--name", _CONTAINER, f"oci:{pulled.layout}:it"]
+    within = trial.settings.install_s
     try:
-        run(
-            storage.command(*begin),
-            timeout=trial.settings.install_s,
-            env=storage.environment,
-            supervised=True,
-        )
+        image = storage.load(f"oci:{pulled.layout}:it", "pulled", timeout=within)
+        begin = ["from", "--pull-never", "--quiet", "--name", _CONTAINER, image]
+        run(storage.command(*begin), timeout=within, env=storage.environment, supervised=True)
     except CommandError as error:
         return _missing(trial, f"buildah cannot run it here: {error.message}")
     return _judged(trial, _serve(trial, storage, command))

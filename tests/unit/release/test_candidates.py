@@ -4,8 +4,7 @@ import threading
 from datetime import timedelta
 
 import pytest
-from releasing import V120, Engine, soon
-from test_picks import Killed, applied, cut, own_commit
+from releasing import BRANCH, V120, Engine, Killed, applied, cut, own_commit, soon
 
 from gauntlet.core.errors import (
     ExternalServiceError,
@@ -18,7 +17,6 @@ from gauntlet.release.picks.candidate import perform_candidate, plan_candidate
 from gauntlet.release.picks.check import check_branch
 from gauntlet.release.picks.rules import AllowRule
 
-BRANCH = "refs/heads/releases/v1.2.0"
 BUMP = AllowRule(paths=("setup.py",), subject=r"\[Release\] Version .*")
 
 
@@ -125,6 +123,7 @@ def test_a_pick_with_the_same_patch_is_fine_with_and_without_its_trailer(engine)
 
 def test_a_pick_that_was_resolved_by_hand_is_listed_as_adapted(engine):
     fix = engine.edit("Fix (#8)", 3, "fixed")
+    engine.push()
     pick_by_hand(engine, fix, 3, "fixed, for the branch")
     (finding,) = findings(engine)
     assert (finding.check, finding.level) == ("branch-adapted", "warning")
@@ -221,7 +220,7 @@ def test_of_two_managers_at_once_one_tags_and_the_other_is_told(engine):
     assert [t for t in managers[loser].chat.texts if "rc1" in t] == []
 
 
-@pytest.mark.parametrize("step", ["push_together", "keep_picks", "save", "follow"])
+@pytest.mark.parametrize("step", ["push_tag", "keep_picks", "save", "follow"])
 def test_killed_anywhere_a_second_run_ends_alike(engine, monkeypatch, step):
     fix = engine.edit("Fix (#8)", 3, "fixed")
     applied(engine, fix)
@@ -241,7 +240,7 @@ def test_killed_anywhere_a_second_run_ends_alike(engine, monkeypatch, step):
     assert (made.name, made.commit) == ("v1.2.0rc1", plan.candidate.commit)
     assert (made.picks, made.by) == (plan.candidate.picks, "Ann")
     assert (state.picks, state.told) == ((), ("cut", "v1.2.0rc1"))
-    if step != "push_together":
+    if step != "push_tag":
         assert made == plan.candidate
     assert len([text for text in engine.chat.texts if "rc1" in text]) == 1
 

@@ -76,7 +76,7 @@ def test_a_release_without_images_is_bound_by_its_commit():
 def test_a_run_that_nobody_judged_is_missing():
     result = gate(run("r1", verdict("eval/gsm8k/accuracy")))
     assert keys(result) == {"run/llama": "MISSING"}
-    assert result.problems[0].remedy == "gauntlet analyze compare r1 --record"
+    assert result.problems[0].remedy == "gauntlet analyze compare r1"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from fake_codehost import FakeCodeHost
 from hypothesis import given
 from hypothesis import strategies as st
-from releasing import V120, Engine, soon
+from releasing import BRANCH, Engine, Killed, applied, cut, own_commit, planned, soon
 
 from gauntlet.core.errors import (
     ExternalServiceError,
@@ -14,16 +14,11 @@ from gauntlet.core.errors import (
     NotQualifiedError,
     UsageError,
 )
-from gauntlet.release.cut.use import CutRequest, plan_cut
-from gauntlet.release.cut.use import look as look_for_cut
-from gauntlet.release.cut.use import perform as perform_cut
 from gauntlet.release.picks import use
 from gauntlet.release.picks.history import patches
-from gauntlet.release.picks.rules import PickRules, Schedule
-from gauntlet.release.picks.sources import read_names, wanted_by_mark, wanted_by_name, with_labels
-from gauntlet.release.picks.use import PicksRequest, look, perform_picks, plan_picks
-
-BRANCH = "refs/heads/releases/v1.2.0"
+from gauntlet.release.picks.rules import PickRules
+from gauntlet.release.picks.sources import read_names, wanted_by_mark
+from gauntlet.release.picks.use import perform_picks
 
 
 @pytest.fixture
@@ -32,33 +27,6 @@ def engine(tmp_path):
     found = Engine(tmp_path)
     cut(found)
     return found
-
-
-def cut(engine):
-    request = CutRequest(version=V120, by="Ann", now=soon(), commit=engine.cut_at, reason="it is")
-    seen = look_for_cut(engine.where, V120)
-    plan = plan_cut(request, seen, engine.where, kept=None, ranking=None)
-    perform_cut(plan, engine.where, engine.state_folder, engine.office(), "Ann")
-
-
-def planned(engine, *names, host=None, by="Ann", label="", **changes):
-    engine.git("push", "--quiet", "--force", "origin", "main")
-    state, standing = look(engine.where, engine.state_folder)
-    wanted = wanted_by_name(engine.folder, names, standing.main, host)
-    if label:
-        wanted += wanted_by_mark(host, standing.main, label=label, milestone="")
-    wanted = with_labels(wanted, standing.main, host)
-    fields = {"version": V120, "by": by, "now": soon(), "wanted": tuple(wanted)}
-    request = PicksRequest(**{**fields, **changes})
-    return plan_picks(request, engine.where, state, standing, Schedule()), request
-
-
-def applied(engine, *names, rules=None, **changes):
-    plan, request = planned(engine, *names, **changes)
-    perform_picks(
-        plan, request, engine.where, engine.state_folder, engine.office(), rules or PickRules()
-    )
-    return plan
 
 
 def fates(plan):
@@ -194,15 +162,6 @@ def test_no_memory_of_git_s_takes_a_side(engine):
     assert item.status == "conflict"
 
 
-def own_commit(engine, title, line, text, name="engine.py"):
-    """Commit on the release's branch alone."""
-    engine.git("checkout", "--quiet", "-B", "work", engine.at_remote(BRANCH) or engine.cut_at)
-    sha = engine.edit(title, line, text, name)
-    engine.git("push", "--quiet", "origin", f"work:{BRANCH}")
-    engine.git("checkout", "--quiet", "main")
-    return sha
-
-
 def test_touching_what_the_branch_alone_changed_is_noted(engine):
     own = own_commit(engine, "Bump", 5, "release")
     fix = engine.edit("Fix (#8)", 30, "fixed")
@@ -279,10 +238,6 @@ def test_somebody_else_s_push_is_neither_lost_nor_overwritten(engine):
     assert engine.at_remote(BRANCH) == own
     applied(engine, fix)
     assert subjects(engine) == ["Theirs", "Fix (#8)"]
-
-
-class Killed(BaseException):
-    """The end of the process, which nothing catches."""
 
 
 @pytest.mark.parametrize("step", ["the push", "after the push", "before the state is kept"])

@@ -3,13 +3,10 @@
 import json
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from engine_repository import build_engine, make_engine, pure_wheel
+from package_index import served
 from pypi_simple import ACCEPT_JSON_ONLY, PyPISimple
 
 from gauntlet.__main__ import run
@@ -21,7 +18,6 @@ from gauntlet.release.index.listing import read_listing
 from gauntlet.release.wheels.facts import WheelError
 
 A, B = "a" * 40, "b" * 40
-JSON = "application/vnd.pypi.simple.v1+json"
 
 
 @pytest.fixture
@@ -42,37 +38,6 @@ def built(root, *, dry_run=False, remove=(), nightly=None, **versions):
 
 def tree(root):
     return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
-
-
-@contextmanager
-def served(root):
-    """Serve a folder; JSON pages are given to whoever asks for them."""
-
-    class Handler(SimpleHTTPRequestHandler):
-        seen: list[str] = []  # noqa: RUF012
-
-        def do_GET(self):
-            self.seen.append(self.path)
-            wants_json = self.headers.get("Accept", "").startswith(JSON)
-            if self.path.endswith("/") and wants_json:
-                self.path += "index.json"
-            super().do_GET()
-
-        def guess_type(self, path):
-            return JSON if path.endswith("index.json") else super().guess_type(path)
-
-        def log_message(self, *arguments):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(root)))
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/", Handler.seen
-    finally:
-        server.shutdown()
-        thread.join(10)
-        server.server_close()
 
 
 def pip(*arguments):

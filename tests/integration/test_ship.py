@@ -1,0 +1,197 @@
+"""Shipping when something is wrong: nothing ships by half, and nothing is lost."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from shipping import Shop, tree
+from stores import served_folder
+
+from gauntlet.core.clock import utc_now
+from gauntlet.core.files import sole_holder
+from gauntlet.release.proof.keys import new_key
+from gauntlet.release.ship import publish as publishing
+
+
+@pytest.fixture(scope="module")
+def location(tmp_path_factory):
+    with served_folder(tmp_path_factory.mktemp("w") / "warehouse") as location:
+        yield location
+
+
+@pytest.fixture
+def shop(tmp_path, location, capsys):
+    return Shop(tmp_path, location, capsys)
+
+
+@pytest.fixture
+def ready(shop):
+    shop.candidate()
+    shop.green()
+    return shop
+
+
+def test_what_qualifies_is_published_and_verified(ready):
+    assert ready.release("publish", "v1.2.0", "--yes") == 0, ready.err
+    assert ready.at_remote("refs/tags/v1.2.0") == ready.cut_at
+    key = ready.folder.parent / "key.pub"
+    assert ready.release("verify", "v1.2.0", "--key", key) == 0, ready.out
+    record = ready.record()
+    assert [gate["gate"] for gate in record["gates"]] == ["branch", "artifacts", "full-ci"]
+    assert ready.state_folder.load().published.candidate == "v1.2.0rc1"
+
+
+def test_a_plan_changes_nothing(ready):
+    before = tree(ready.releases)
+    assert ready.release("publish", "v1.2.0", "--dry-run") == 0
+    assert "tag   v1.2.0 at" in ready.out
+    assert tree(ready.releases) == before
+    assert ready.at_remote("refs/tags/v1.2.0") == ""
+
+
+def test_without_a_yes_and_a_person_nothing_happens(ready):
+    assert ready.release("publish", "v1.2.0") == 2
+    assert "nobody is there to be asked" in ready.err
+    assert ready.state_folder.load().publishing is None
+
+
+def test_what_does_not_qualify_does_not_ship(shop):
+    shop.candidate()
+    shop.green("failed", number=2)
+    assert shop.release("publish", "v1.2.0", "--yes") == 6
+    assert "v1.2.0rc1 does not qualify (open: full-ci): nothing of it ships" in shop.err
+    assert not shop.published().exists()
+    assert shop.at_remote("refs/tags/v1.2.0") == ""
+
+
+def test_without_a_candidate_there_is_nothing_to_publish(shop):
+    assert shop.release("cut", "v1.2.0", "--commit", shop.cut_at, "--reason", "x", "--yes") == 0
+    assert shop.release("publish", "v1.2.0", "--yes") == 2
+    assert "v1.2.0 has no candidate yet" in shop.err
+
+
+def test_a_waiver_lets_it_ship_and_an_expired_one_does_not(shop, monkeypatch):
+    shop.candidate()
+    shop.green("failed", number=3)
+    waive = ("waive", "v1.2.0rc1", "full-ci", "job/kernels", "--reason", "known", "--yes")
+    assert shop.release(*waive, "--days", "8") == 2
+    assert "the policy allows 7" in shop.err
+    assert shop.release(*waive, "--days", "2", "--by", "Ann") == 0, shop.err
+    assert shop.release("gate", "v1.2.0rc1", "--dry-run") == 0
+    assert "by Ann until" in shop.out
+    later = utc_now() + timedelta(days=3)
+    monkeypatch.setattr("gauntlet.core.clock.utc_now", lambda: later)
+    assert shop.release("gate", "v1.2.0rc1", "--dry-run") == 6
+    assert "the waiver of Ann does not count: it expired" in shop.out
+
+
+def test_nobody_waives_what_the_policy_holds_back(shop):
+    shop.candidate()
+    other = ("waive", "v1.2.0rc1", "artifacts", "--all", "--reason", "r", "--yes")
+    assert shop.release(*other) == 2
+    assert "has no problem that could be waived" in shop.err
+
+
+def test_nothing_is_published_unsigned(ready, monkeypatch):
+    monkeypatch.delenv("GAUNTLET_SIGNING_KEY", raising=False)
+    assert ready.release("publish", "v1.2.0", "--yes", key=False) == 2
+    assert "nothing is published unsigned" in ready.err
+    assert ready.state_folder.load().publishing is None
+
+
+def test_a_tag_that_somebody_made_elsewhere_is_never_moved(ready):
+    ready.git("tag", "v1.2.0", "v1.1.0")
+    ready.git("push", "--quiet", "origin", "v1.2.0")
+    assert ready.release("publish", "v1.2.0", "--yes") == 6
+    assert "a released tag never moves" in ready.err
+    assert not ready.published().exists()
+
+
+def test_two_managers_at_once_one_waits(ready):
+    with sole_holder(ready.state_folder.path / ".lock", busy="held"):
+        assert ready.release("publish", "v1.2.0", "--yes") == 4
+    assert "another process is at work on v1.2.0" in ready.err
+    assert ready.release("publish", "v1.2.0", "--yes") == 0
+
+
+def test_a_file_that_was_changed_after_it_was_proven_does_not_ship(ready):
+    (wheel,) = ready.state_folder.candidate("v1.2.0rc1").glob("dist/*.whl")
+    data = bytearray(wheel.read_bytes())
+    data[-30] ^= 1
+    wheel.write_bytes(bytes(data))
+    assert ready.release("publish", "v1.2.0", "--yes") == 6
+    assert ready.at_remote("refs/tags/v1.2.0") == ""
+
+
+STEPS = ["write_documents", "place_files", "push_tag", "build_index", "_write_record", "_deed"]
+
+
+class Killed(BaseException):
+    """The end of the process, which nothing catches."""
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_stopped_at_any_step_the_same_command_goes_on(ready, monkeypatch, step):
+    def die(*_args, **_kwargs):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, step, die)
+        with pytest.raises(Killed):
+            ready.release("publish", "v1.2.0", "--yes")
+    ready.green("failed", number=4)
+    assert ready.release("publish", "v1.2.0rc9", "--yes") == 2
+    # The decision was taken: what came in after it is for the next release.
+    assert ready.release("publish", "v1.2.0", "--yes") == 0, ready.err
+    record = ready.record()
+    assert record["published"]["candidate"] == "v1.2.0rc1"
+    assert {gate["gate"]: gate["state"] for gate in record["gates"]}["full-ci"] == "PASS"
+    key = ready.folder.parent / "key.pub"
+    assert ready.release("verify", "v1.2.0", "--key", key) == 0, ready.out
+
+
+def test_a_second_candidate_does_not_slip_in_once_publishing_began(ready, monkeypatch):
+    def die(*_args, **_kwargs):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "place_files", die)
+        with pytest.raises(Killed):
+            ready.release("publish", "v1.2.0", "--yes")
+    fix = ready.edit("Fix (#8)", 3, "fixed")
+    ready.push()
+    assert ready.release("picks", "v1.2.0", fix, "--apply", "--yes", "--waive", "late") == 0
+    ready.tag_and_build("2")
+    assert ready.release("publish", "v1.2.0rc2", "--yes") == 2
+    assert "began to publish v1.2.0rc1" in ready.err
+    assert ready.release("publish", "v1.2.0", "--yes") == 0, ready.err
+    assert ready.record()["candidate"] == "v1.2.0rc1"
+
+
+def test_a_record_is_believed_only_with_the_key_that_is_trusted(ready):
+    assert ready.release("publish", "v1.2.0", "--yes") == 0
+    new_key(ready.folder.parent / "other")
+    assert ready.release("verify", "v1.2.0", "--key", ready.folder.parent / "other.pub") == 6
+    assert ready.release("verify", "v1.2.0") == 2
+    assert "which public key is trusted" in ready.err
+
+
+def test_the_way_back_takes_the_page_away_and_leaves_what_people_pinned(ready):
+    assert ready.release("publish", "v1.2.0", "--yes") == 0
+    index = ready.published() / "index"
+    assert ready.release("rollback", "v1.2.0", "--dry-run") == 0
+    assert (index / "1.2.0").is_dir()
+    assert ready.release("rollback", "v1.2.0", "--yes") == 0, ready.err
+    assert not (index / "1.2.0").exists()
+    assert list(index.glob("*/*.whl"))
+    assert ready.at_remote("refs/tags/v1.2.0") == ready.cut_at
+    assert ready.release("rollback", "v1.2.0", "--yes") == 0
+    assert ready.release("rollback", "v1.2.0", "--to", "v1.3.0", "--yes") == 2
+
+
+def test_commands_print_json(ready):
+    assert ready.release("gate", "v1.2.0", "--json") == 0
+    assert json.loads(ready.out)["outcome"] == "QUALIFIED"
+    assert ready.release("publish", "v1.2.0", "--yes", "--json") == 0
+    told = json.loads(ready.out)
+    assert (told["published"], told["candidate"]) == (True, "v1.2.0rc1")
