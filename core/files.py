@@ -57,7 +57,9 @@ def sole_holder(path: Path, *, busy: str) -> Iterator[None]:
         stream = path.open("w")
     except OSError as error:
         msg = f"cannot write {path}: {error.strerror}"
-        raise InfrastructureError(msg, hint="choose a warehouse elsewhere") from error
+        raise InfrastructureError(
+            msg, hint="may you write to its folder? choose another one"
+        ) from error
     with stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

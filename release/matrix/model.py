@@ -96,6 +96,12 @@ class Matrix(StrictModel):
         twice = sorted(name for name, count in ids.items() if count > 1)
         if twice:
             raise ValueError(f"cells with one id: {', '.join(twice)}")
+        tags = Counter(
+            f"{c.variant or 'default'} {c.python_tag}-{c.abi_tag}-{c.platform_tag}"
+            for c in self.wheels
+        )
+        if twins := sorted(name for name, count in tags.items() if count > 1):
+            raise ValueError(f"two wheels that nothing tells apart: {', '.join(twins)}")
         known = {cell.id for cell in self.wheels}
         for cell in self.images:
             if cell.wheel not in known:

@@ -16,6 +16,7 @@ from gauntlet.core.errors import NotQualifiedError, UsageError
 from gauntlet.core.files import write_atomic
 from gauntlet.release.build.place import Workshop
 from gauntlet.release.deeds import Deed, Office
+from gauntlet.release.findings import errors_of
 from gauntlet.release.folder import ReleaseFolder
 from gauntlet.release.gates.record import KeptGate
 from gauntlet.release.gates.use import Place, evaluate_candidate, record_evaluation
@@ -28,6 +29,7 @@ from gauntlet.release.images.promotion import (
     read_staged,
     read_tags,
 )
+from gauntlet.release.images.tags import check_tags
 from gauntlet.release.index.build import Request, build_index
 from gauntlet.release.proof.signers import Signer
 from gauntlet.release.remote import Remote
@@ -173,6 +175,7 @@ def perform_publish(press: Press, plan: PublishPlan, *, now: datetime, by: str, 
         if plan.promotion is not None:
             taken = promote(press.shop.store, plan.promotion)
             moved = sum(isinstance(each.step, MoveTag) for each in taken)
+            _check_tags(press, plan.version)
             tell(f"moving tags: {moved}")
         state = state.model_copy(update={"published": begun})
         press.folder.save(state)
@@ -240,6 +243,18 @@ def _promotion(press: Press, version: ReleaseVersion, candidate: Candidate) -> P
         public=press.public,
         standing=read_tags(store, matrix, press.public),
     )
+
+
+def _check_tags(press: Press, version: ReleaseVersion) -> None:
+    """Look at what people get now. Raises NotQualifiedError where a tag is not what it should be.
+
+    A moving tag with fewer platforms than the version's breaks whoever is on the others.
+    """
+    found = check_tags(press.shop.store, press.place.matrix, version, press.public)
+    if errors := errors_of(found):
+        lines = "\n".join(each.line() for each in errors)
+        msg = f"{version} is published, and its tags are not as they should be:\n{lines}"
+        raise NotQualifiedError(msg, hint="publish again: it looks at every tag; or roll back")
 
 
 def _lasting(plan: Promotion) -> Promotion:

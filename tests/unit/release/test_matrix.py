@@ -121,6 +121,10 @@ images:
     [
         ("  - {id: a, platform_tag: linux_x86_64, queue: q, smoke_queue: q}", "one id: a"),
         (IMAGE_OF_NO_WHEEL, "no wheel 'b' \\(there are: a\\)"),
+        (
+            "  - {id: b, platform_tag: manylinux_2_28_x86_64, queue: q, smoke_queue: q}",
+            "two wheels that nothing tells apart: default cp38-abi3-manylinux_2_28_x86_64",
+        ),
         ("  - {id: b, platform_tag: windows, queue: q, smoke_queue: q}", "platform_tag"),
         ("  - {id: b, platform_tg: linux_x86_64, queue: q, smoke_queue: q}", "platform_tag"),
     ],
