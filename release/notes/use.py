@@ -1,5 +1,0 @@
-"""Temporary."""
-
-
-def notes_of(place, release, candidate):
-    return "notes\n"
