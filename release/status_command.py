@@ -1,0 +1,41 @@
+"""``release status``: where releases stand, and what is next."""
+
+from pathlib import Path
+
+import click
+
+from gauntlet.release.gates.options import place_of, place_options
+from gauntlet.release.options import VERSION, json_option
+from gauntlet.release.version import ReleaseVersion
+
+
+@click.command()
+@click.argument("version", type=VERSION, required=False)
+@json_option
+@place_options
+def status(
+    *,
+    version: ReleaseVersion | None,
+    as_json: bool,
+    repository: Path,
+    releases: Path,
+    location: str,
+    policy: Path | None,
+    matrix: Path | None,
+) -> None:
+    """Say where VERSION stands, or each release of the folder, and what is next. Reads only."""
+    import json
+
+    from gauntlet.core.clock import utc_now
+    from gauntlet.release.standing import known_releases, read_standing
+    from gauntlet.release.status import describe
+
+    place, now = place_of(repository, releases, location, policy, matrix), utc_now()
+    versions = [version] if version else known_releases(releases)
+    found = [describe(facts, now) for facts in read_standing(place, *versions)]
+    if as_json:
+        click.echo(json.dumps({"releases": [each.plain() for each in found]}, indent=2))
+    elif found:
+        click.echo("\n\n".join("\n".join(each.lines()) for each in found))
+    else:
+        click.echo(f"no release in {releases} yet; begin one with: release cut vX.Y.Z")
