@@ -53,6 +53,14 @@ class Published(StrictModel):
     at: datetime
 
 
+class RolledBack(StrictModel):
+    """That moving tags and the index lead to an earlier release again."""
+
+    back_to: str
+    by: str
+    at: datetime
+
+
 class Release(StrictModel):
     """One release from its cut to its end."""
 
@@ -69,6 +77,7 @@ class Release(StrictModel):
     publishing: Published | None = None
     """That publishing of a candidate was begun: it is finished, or nothing else is published."""
     published: Published | None = None
+    rolled_back: RolledBack | None = None
     picks: tuple[Pick, ...] = Field(default=())
     """Applied to the branch, and in no candidate yet."""
     told: tuple[str, ...] = ()

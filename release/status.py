@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from gauntlet.core.yaml_file import StrictModel
 from gauntlet.release.gates.model import GateResult, Problem
 from gauntlet.release.gates.record import Recorded
 from gauntlet.release.picks.window import Window
@@ -93,6 +94,9 @@ class Status:
         if release.published:
             done = release.published
             yield f"  published  {done.candidate} by {done.by} on {_shown(done.at)}"
+        if release.rolled_back:
+            back = release.rolled_back
+            yield f"  rolled back to {back.back_to} by {back.by} on {_shown(back.at)}"
         elif release.publishing:
             begun = release.publishing
             yield f"  publishing {begun.candidate}, begun by {begun.by} on {_shown(begun.at)}"
@@ -114,10 +118,9 @@ class Status:
             },
             "picks_waiting": [pick.model_dump(mode="json") for pick in release.picks],
             "candidates": [_plain_candidate(each) for each in self.facts.candidates],
-            "publishing": release.publishing.model_dump(mode="json")
-            if release.publishing
-            else None,
-            "published": release.published.model_dump(mode="json") if release.published else None,
+            "publishing": _plain(release.publishing),
+            "published": _plain(release.published),
+            "rolled_back": _plain(release.rolled_back),
             "next": {"command": self.next.command, "why": self.next.why},
         }
 
@@ -137,9 +140,15 @@ def describe(facts: ReleaseFacts, now: datetime) -> Status:
     )
 
 
+def _plain(model: StrictModel | None) -> dict[str, object] | None:
+    return None if model is None else model.model_dump(mode="json")
+
+
 def _next(facts: ReleaseFacts) -> Next:
     release = facts.release
     version = release.version
+    if release.rolled_back:
+        return Next(command="release cut vX.Y.Z", why="it was rolled back: users wait for the next")
     if release.published:
         return Next(command=f"release verify {version}", why="it is published")
     if release.publishing:

@@ -146,17 +146,15 @@ class World:
         )
         engine.push()
         engine.git("push", "--quiet", "origin", "v1.1.0")
+        # Made once, so that it is the same commit in every copy; it lands later.
+        self.fixed = engine.commit("Do not wait so long (#3)", {"tinyengine/_core.c": core("good")})
         self.base = self.base or local_base(self.folder / "base")
         new_key(self.folder / "key")
         return self
 
     def fix(self):
         """Land the fix on main."""
-        self.fixed = self.engine.commit(
-            "Do not wait so long (#3)", {"tinyengine/_core.c": core("good")}
-        )
         self.engine.push()
-        return self.fixed
 
     def copy(self, folder):
         """The same world elsewhere: the same commits, nothing done yet but what was done here."""

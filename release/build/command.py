@@ -87,9 +87,7 @@ def build(
         click.echo("\n".join(planned.lines()))
         return
     confirm(planned.lines(), yes=yes, what=f"Build {known.name}?")
-    gate = perform_build(
-        bench, shop, request, planned, now=utc_now(), by=who(by, repository)
-    )
+    gate = perform_build(bench, shop, request, planned, now=utc_now(), by=who(by, repository))
     told = json.dumps(gate.plain(), indent=2) if as_json else "\n".join(gate_lines(gate))
     click.echo(told)
     if gate.state != "PASS":

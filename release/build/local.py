@@ -104,7 +104,7 @@ def build_local(build: LocalBuild, shop: Workshop) -> None:
         return
     shop.dist.mkdir(parents=True, exist_ok=True)
     with worktree(build.repository, shop.candidate.commit) as tree:
-        source = _source(build, shop)
+        source = _source(shop)
         for cell in plan.wheels:
             version = f"{source.version}{f'+{cell.variant}' if cell.variant else ''}"
             commands = [
@@ -126,7 +126,7 @@ def build_local(build: LocalBuild, shop: Workshop) -> None:
             _image(image, build, shop, tree)
 
 
-def _source(build: LocalBuild, shop: Workshop) -> Source:
+def _source(shop: Workshop) -> Source:
     version = ReleaseVersion.parse(shop.candidate.name)
     return Source(
         candidate=version.tag,

@@ -95,7 +95,7 @@ def _unchecked(artifacts: Iterable[Artifact], report: BuildReport | None) -> Ite
                 key=f"unchecked/{each.cell or each.kind}",
                 state="MISSING",
                 message=message,
-                remedy="release build --check",
+                remedy="release build looks at everything again",
             )
 
 

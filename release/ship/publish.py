@@ -48,7 +48,7 @@ from gauntlet.release.tagging import push_tag
 from gauntlet.release.version import ReleaseVersion
 
 _LOGGER = logging.getLogger(__name__)
-_QUALIFICATION = "qualification.json"
+_QUALIFICATION, _NOTES = "qualification.json", "notes.md"
 
 Tell = Callable[[str], None]
 """Hears of each step when it is over."""
@@ -199,12 +199,15 @@ def _judge(
 
 
 def _begin(press: Press, state: Release, plan: PublishPlan, *, now: datetime, by: str) -> Release:
-    """Keep the decision: the gates first, then that publishing has begun."""
+    """Keep the decision: gates and notes first, then that publishing has begun."""
     if state.publishing is not None:
         return state
     gates = [gate.model_dump(mode="json") for gate in plan.gates]
     path = press.folder.published / _QUALIFICATION
     write_atomic(path, json.dumps(gates, indent=2) + "\n", fsync=True)
+    # Drafted once: what people change meanwhile would make other documents of the same release.
+    notes = press.notes(state, plan.candidate)
+    write_atomic(press.folder.published / _NOTES, notes, fsync=True)
     whole = now.replace(microsecond=0)
     begun = Published(candidate=plan.candidate.name, by=by, at=whole)
     state = state.model_copy(update={"publishing": begun})
@@ -214,11 +217,22 @@ def _begin(press: Press, state: Release, plan: PublishPlan, *, now: datetime, by
 
 def _kept_gates(folder: ReleaseFolder) -> tuple[KeptGate, ...]:
     path = folder.published / _QUALIFICATION
+    text = _kept(path)
     try:
-        return tuple(KeptGate.model_validate(each) for each in json.loads(path.read_text()))
+        return tuple(KeptGate.model_validate(each) for each in json.loads(text))
+    except ValueError as error:
+        msg = f"{path} is damaged: {str(error).splitlines()[0]}"
+        raise NotQualifiedError(msg, hint="it says why this may ship: bring it back") from error
+
+
+def _kept(path: Path) -> str:
+    try:
+        return path.read_text()
     except (OSError, ValueError) as error:
         msg = f"{path} cannot be read: {error}"
-        raise NotQualifiedError(msg, hint="it says why this may ship: bring it back") from error
+        raise NotQualifiedError(
+            msg, hint="it was written when publishing began: bring it back"
+        ) from error
 
 
 def _check_tag(press: Press, version: ReleaseVersion, candidate: Candidate) -> None:
@@ -268,7 +282,7 @@ def _papers(press: Press, state: Release, plan: PublishPlan, begun: Published) -
         candidate=plan.candidate,
         source=state.repository,
         dist=press.shop.dist,
-        notes=press.notes(state, plan.candidate),
+        notes=_kept(press.folder.published / _NOTES),
         builder=press.place.policy.publish.builder,
         at=begun.at,
     )

@@ -12,6 +12,7 @@ from gauntlet.release.images.registry import ImageStore
 from gauntlet.release.images.skopeo import Skopeo
 from gauntlet.release.ship.record import RECORD, read_record
 from gauntlet.release.ship.rollback import Rollback, perform_rollback, plan_rollback
+from gauntlet.release.state import RolledBack
 from gauntlet.release.version import ReleaseVersion
 
 
@@ -41,14 +42,17 @@ def plan_from_record(
 
 def take_back(place: Place, plan: Rollback, store: ImageStore, *, by: str) -> None:
     """Take a release back, alone, and record who did."""
-    with ReleaseFolder.of(place.releases, plan.version).held():
+    folder, now = ReleaseFolder.of(place.releases, plan.version), utc_now()
+    with folder.held():
         perform_rollback(plan, store)
+        done = RolledBack(back_to=plan.back_to.tag, by=by, at=now)
+        folder.save(folder.load().model_copy(update={"rolled_back": done}))
     decisions.record(
         place.location,
         plan.version,
         "rolled-back",
         reason=f"{plan.version} to {plan.back_to}",
         evidence=plan.plain(),
-        at=utc_now(),
+        at=now,
         actor=by,
     )

@@ -185,6 +185,8 @@ def test_the_way_back_takes_the_page_away_and_leaves_what_people_pinned(ready):
     assert not (index / "1.2.0").exists()
     assert list(index.glob("*/*.whl"))
     assert ready.at_remote("refs/tags/v1.2.0") == ready.cut_at
+    assert ready.release("status", "v1.2.0") == 0
+    assert "rolled back to v1.1.0 by" in ready.out
     assert ready.release("rollback", "v1.2.0", "--yes") == 0
     assert ready.release("rollback", "v1.2.0", "--to", "v1.3.0", "--yes") == 2
 
