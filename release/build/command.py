@@ -22,6 +22,7 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.option("--dependencies", type=_FOLDER, help="Wheels that a smoke test may install.")
 @click.option("--staging", default="", help="Where images are staged.  [default: the policy's]")
 @click.option("--try/--no-try", "try_here", default=True, help="Smoke test what runs here.")
+@click.option("--build-sdist", is_flag=True, help="Also build a wheel from the sdist, here.")
 @by_option
 @acting_options
 @json_option
@@ -37,6 +38,7 @@ def build(
     dependencies: Path | None,
     staging: str,
     try_here: bool,
+    build_sdist: bool,
     by: str,
     dry_run: bool,
     yes: bool,
@@ -81,6 +83,7 @@ def build(
         base=base,
         dependencies=dependencies,
         try_here=try_here,
+        build_sdist=build_sdist,
     )
     planned = plan_build(bench, shop, request)
     if dry_run:

@@ -48,6 +48,8 @@ class BuildRequest:
     base: str = ""
     dependencies: Path | None = None
     try_here: bool = True
+    build_sdist: bool = False
+    """Also build a wheel from the source distribution, with what is installed here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,7 @@ def perform_build(
             commit=shop.candidate.commit,
             at=now,
             checked=tuple(each.digest for each in artifacts),
-            findings=tuple(_findings(bench, shop, artifacts)),
+            findings=tuple(_findings(bench, shop, request, artifacts)),
             smoke=tuple(_smoke(bench, shop, request, artifacts)),
         )
         save_report(shop.folder, report)
@@ -182,12 +184,16 @@ def try_cell(
     )
 
 
-def _findings(bench: Bench, shop: Workshop, artifacts: Sequence[Artifact]) -> Iterator[Finding]:
+def _findings(
+    bench: Bench, shop: Workshop, request: BuildRequest, artifacts: Sequence[Artifact]
+) -> Iterator[Finding]:
     version = ReleaseVersion.parse(shop.candidate.name)
     files = list(shop.files())
     # Cells that are missing are the gate's to tell: as missing, not as wrong.
     missing = {"wheel-missing", "sdist-missing", "image-missing"}
-    found = check_wheels(files, matrix=bench.matrix, version=version)
+    found = check_wheels(
+        files, matrix=bench.matrix, version=version, build_sdist=request.build_sdist
+    )
     wheels = fill(bench.matrix.wheels, [path for path in files if path.suffix == ".whl"]).files
     built = Built(
         version=version,

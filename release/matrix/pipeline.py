@@ -186,13 +186,14 @@ def _wheel(matrix: Matrix, cell: WheelCell, source: Source) -> Step:
 def _sdist(matrix: Matrix, source: Source) -> Step:
     words = sdist_words(source, "dist")
     built = [fill_in(each, words, key="sdist") for each in matrix.builders.sdist]
+    checked = f"gauntlet wheels check dist/*.tar.gz --version {source.version}"
     return Step(
         label="Source distribution",
         key="sdist",
         agents={"queue": matrix.builders.sdist_queue},
         timeout_in_minutes=30,
         env={"GAUNTLET_VERSION": source.version},
-        command=_commands(source, built),
+        command=_commands(source, [*built, checked]),
         artifact_paths=["dist/*.tar.gz"],
         retry={"automatic": _LOST},
     )

@@ -31,6 +31,7 @@ from gauntlet.release.images.promotion import (
 )
 from gauntlet.release.images.tags import check_tags
 from gauntlet.release.index.build import Request, build_index
+from gauntlet.release.picks.window import check_clock, window_of
 from gauntlet.release.proof.signers import Signer
 from gauntlet.release.remote import Remote
 from gauntlet.release.ship.documents import Papers, write_documents
@@ -122,8 +123,10 @@ def plan_publish(press: Press, version: ReleaseVersion, now: datetime, by: str) 
     """
     state = press.folder.load()
     begun = state.published or state.publishing
+    check_clock(now, state.cut.at, f"{state.version} was cut")
     if begun is None:
         candidate = state.candidate_of(version)
+        check_clock(now, candidate.at, f"{candidate.name} was tagged")
         gates = _judge(press, state, candidate, now, by)
     else:
         candidate = state.candidate_of(ReleaseVersion.parse(begun.candidate))
@@ -190,6 +193,9 @@ def _judge(
     if not done.result.qualified:
         opened = ", ".join(done.result.open_gates)
         msg = f"{candidate.name} does not qualify (open: {opened}): nothing of it ships"
+        window = window_of(press.place.policy.schedule, state.cut.at)
+        if now >= window.ships:
+            msg += f"; {state.version} was to ship by {window.shown(window.ships)}, and does not"
         older = [each.name for each in state.candidates if each.name != candidate.name]
         hint = f"release gate {candidate.name} says why"
         if older:

@@ -28,7 +28,7 @@ def story(world):
     yield lambda: world.build(world.cut_at, 1, "main", position=3)
     yield ("cut", "v1.2.0", "--yes")
     yield ("candidate", "v1.2.0", "--yes")
-    yield ("build", "v1.2.0rc1", *local)
+    yield ("build", "v1.2.0rc1", *local, "--build-sdist")
     yield lambda: world.build(world.cut_at, 2, "releases/v1.2.0")
     yield lambda: world.measure("v1.2.0rc1")
     yield ("gate", "v1.2.0rc1")

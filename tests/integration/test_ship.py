@@ -64,6 +64,22 @@ def test_what_does_not_qualify_does_not_ship(shop):
     assert shop.at_remote("refs/tags/v1.2.0") == ""
 
 
+def test_at_the_end_of_the_week_it_says_that_nothing_ships(shop, monkeypatch):
+    shop.candidate()
+    later = utc_now() + timedelta(days=15)
+    monkeypatch.setattr("gauntlet.core.clock.utc_now", lambda: later)
+    assert shop.release("publish", "v1.2.0", "--yes") == 6
+    assert "v1.2.0 was to ship by" in shop.err
+    assert shop.at_remote("refs/tags/v1.2.0") == ""
+
+
+def test_a_clock_behind_what_was_done_is_refused(ready, monkeypatch):
+    earlier = utc_now() - timedelta(days=1)
+    monkeypatch.setattr("gauntlet.core.clock.utc_now", lambda: earlier)
+    assert ready.release("publish", "v1.2.0", "--yes") == 4
+    assert "set this machine's clock" in ready.err
+
+
 def test_without_a_candidate_there_is_nothing_to_publish(shop):
     assert shop.release("cut", "v1.2.0", "--commit", shop.cut_at, "--reason", "x", "--yes") == 0
     assert shop.release("publish", "v1.2.0", "--yes") == 2
