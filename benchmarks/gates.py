@@ -150,6 +150,10 @@ def _run(name: str, number: int, verdicts: Sequence[Verdict]) -> RunFact:
                 reason=each.reason,
                 demoted=each.demoted,
                 p_value=each.p_value,
+                effect=each.effect,
+                interval=(each.lower, each.upper) if each.lower is not None else None,
+                margin=each.margin,
+                higher_is_better=each.higher_is_better,
             )
             for each in verdicts
         ),

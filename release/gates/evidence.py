@@ -34,6 +34,7 @@ class _Numbers(BaseModel):
     unit: str = ""
     margin: float | None = None
     n: int = 0
+    higher_is_better: bool = False
 
 
 class _Covers(BaseModel):

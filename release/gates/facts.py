@@ -52,6 +52,7 @@ class VerdictFact:
     unit: str = ""
     margin: float | None = None
     n: int = 0
+    higher_is_better: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

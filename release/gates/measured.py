@@ -2,9 +2,10 @@
 
 All blocking statistics of all measured gates are one family (Holm): a loss fails a gate only
 where it is shown beside all the others. What a run called a loss and the family does not is
-inconclusive, and asks for another run. Runs of one statistic are independent sessions, so their
-p-values are combined (Fisher) after each run, and paid for as ``most_runs`` looks (Bonferroni):
-repeating makes a true loss plain, and as the best look counts, it cannot wash a shown one out.
+inconclusive, and asks for another run. Runs of one statistic are independent sessions, and they are
+judged together after each: for a loss their p-values are combined (Fisher) and paid for as
+``most_runs`` looks (Bonferroni), against one their intervals are pooled. So repeating makes a true
+loss plain, and cannot wash a shown one out.
 """
 
 import math
@@ -207,7 +208,7 @@ def _of_statistic(
     adjusted: Adjusted,
     level: float,
 ) -> Problem | None:
-    """A loss that is shown fails; else any run that excludes one will do."""
+    """A loss that is shown fails; else the runs together have to exclude one."""
     for run, verdict in verdicts:
         if verdict.outcome != "worse":
             continue
@@ -216,7 +217,7 @@ def _of_statistic(
             beside = "" if p_value is None else f" (beside all others p = {p_value:.2g})"
             message = f"{key}: {verdict.reason}{beside}, run {run.run_id}"
             return Problem(key=key, state="FAIL", message=message)
-    if any(verdict.outcome in rule.accept for _, verdict in verdicts):
+    if _excluded(rule, [verdict for _, verdict in verdicts]):
         return None
     run, verdict = verdicts[-1]
     remedy = _REMEDIES.get(verdict.outcome, "")
@@ -225,6 +226,26 @@ def _of_statistic(
     message = f"{key}: {verdict.outcome} in run {run.run_id}: {verdict.reason}"
     state = _STATES.get(verdict.outcome, "INCONCLUSIVE")
     return Problem(key=key, state=state, message=message, remedy=remedy)
+
+
+def _excluded(rule: MeasuredGate, verdicts: Sequence[VerdictFact]) -> bool:
+    """Whether a loss of the margin is excluded: by the one run, or by all of them together.
+
+    Effects of independent runs are averaged by the inverse of their variance; the interval keeps
+    the level that the runs' intervals have. Where a run has no interval, one that says so will do.
+    """
+    usable = [v for v in verdicts if v.effect is not None and v.interval and v.margin]
+    if len(verdicts) == 1 or len(usable) < len(verdicts):
+        return any(verdict.outcome in rule.accept for verdict in verdicts)
+    centres, weights = [], []
+    for verdict in usable:
+        low, high = verdict.interval or (0.0, 0.0)
+        sign = -1.0 if verdict.higher_is_better else 1.0
+        centres.append(sign * (low + high) / 2)
+        weights.append(1 / max((high - low) / 2, 1e-9) ** 2)
+    total = sum(weights)
+    centre = sum(c * w for c, w in zip(centres, weights, strict=True)) / total
+    return centre + 1 / math.sqrt(total) < (usable[-1].margin or 0.0)
 
 
 def _statistics(

@@ -143,6 +143,29 @@ def test_p_values_are_combined_as_scipy_combines_them(p_values):
     assert _fisher(p_values) == pytest.approx(expected)
 
 
+def seen(low, high, **changes):
+    outcome = changes.pop("outcome", "inconclusive")
+    numbers = {"effect": (low + high) / 2, "interval": (low, high), "margin": 3.0, "p_value": 0.3}
+    return verdict(outcome=outcome, **{**numbers, **changes})
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "passes"),
+    [
+        ([seen(-1, 3.5), seen(-2.5, 2, outcome="same")], True),
+        ([seen(-1, 3.5), seen(-1, 3.5)], True),
+        ([seen(1, 5, outcome="worse"), seen(-0.5, 2.9, outcome="same")], False),
+        ([seen(-3.5, 1, higher_is_better=True), seen(-3.5, 1, higher_is_better=True)], True),
+        ([seen(-5, -1, higher_is_better=True), seen(-5, -1, higher_is_better=True)], False),
+        ([seen(-1, 3.5), verdict(outcome="same")], True),
+    ],
+    ids=["one open", "both open", "a bad and a good one", "higher", "lower", "without numbers"],
+)
+def test_runs_exclude_a_loss_together(verdicts, passes):
+    runs = [run(f"r{n}", each, started_at=NOW - (9 - n) * HOUR) for n, each in enumerate(verdicts)]
+    assert (gate(*runs).state == "PASS") is passes
+
+
 def test_repeating_cannot_wash_a_shown_loss_out():
     bad = run("r1", verdict(outcome="worse"), started_at=NOW - 3 * HOUR)
     assert gate(bad, run("r2"), run("r3")).state == "FAIL"
