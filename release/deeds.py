@@ -1,5 +1,6 @@
 """What follows a deed: it is recorded in the warehouse and told in the chat, once."""
 
+import contextlib
 import logging
 import string
 from collections.abc import Callable, Mapping
@@ -101,7 +102,8 @@ class Office:
             chat = self.chat()
             if chat is None:
                 return state
-            chat.post(_message(deed))
+            with contextlib.closing(chat):
+                chat.post(_message(deed))
         except GauntletError as error:
             _LOGGER.warning("%s is not announced: %s", deed.version, error.message)
             return state

@@ -54,6 +54,9 @@ class FakeCodeHost:
         found = [pull for pull in found if not milestone or milestone == pull.milestone]
         return sorted(found, key=lambda pull: pull.number)
 
+    def close(self):
+        """Nothing is open."""
+
     def open_draft(self, *, title, body, head, base):
         self._ask("open_draft")
         found = [p for p in self.pulls.values() if p.head == head and p.state == "open"]

@@ -98,6 +98,7 @@ judge:
   evals:
     - {task: letters, margin_points: 3}
 """
+ADDRESS = "https://code.example.org/tiny/engine"
 # Milliseconds of sleep in each completion: so much longer than the rest that a busy machine that
 # doubles nothing else cannot hide the one or make up the other.
 SLEEP = {"good": 6, "slow": 30}
@@ -145,6 +146,7 @@ class World:
         self.cut_at = engine.commit(
             "Wait for the letters (#2)", {"tinyengine/_core.c": core("slow"), "VERSION": "1.2.0\n"}
         )
+        self._address()
         engine.push()
         engine.git("push", "--quiet", "origin", "v1.1.0")
         # Made once, so that it is the same commit in every copy; it lands later.
@@ -166,8 +168,14 @@ class World:
         other.releases = folder / "releases"
         engine = other.engine = object.__new__(GitRepository)
         engine.folder, engine.remote = folder / "engine", folder / "engine.git"
-        engine.git("remote", "set-url", "origin", str(engine.remote))
+        engine.git("config", "--remove-section", f"url.{self.engine.remote}")
+        other._address()
         return other
+
+    def _address(self):
+        """Call the remote by one address wherever the world is: images bear it in a label."""
+        self.engine.git("config", "remote.origin.url", ADDRESS)
+        self.engine.git("config", f"url.{self.engine.remote}.insteadOf", ADDRESS)
 
     def argv(self, *arguments):
         """A command line of ``release``, with where everything is."""

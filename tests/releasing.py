@@ -1,5 +1,6 @@
 """A repository of an engine with its remote, and what a release manager has at hand."""
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,6 +24,9 @@ BRANCH = "refs/heads/releases/v1.2.0"
 V120 = ReleaseVersion.parse("v1.2.0")
 
 
+_KEPT: dict[str, tuple[Path, list[str], list[object]]] = {}
+
+
 class MemoryChat:
     """A chat that keeps what was posted; ``broken`` refuses it."""
 
@@ -39,22 +43,53 @@ class MemoryChat:
         self.texts.append(message.text)
         return Posted(channel="C1", stamp=str(len(self.texts)))
 
+    def close(self):
+        """Nothing is open."""
+
 
 class Engine(GitRepository):
     """An engine's repository with a released v1.1.0, and some commits after it on main."""
 
     def __init__(self, folder: Path):
-        super().__init__(folder)
+        self.folder, self.remote = folder / "engine", folder / "engine.git"
         self.releases = folder / "releases"
         self.chat = MemoryChat()
         self.recorded, self.waivers = [], []
+        if not self.restore("begun"):
+            super().__init__(folder)
+            self._begin()
+            self.keep("begun")
+        self.cut_at = self.git("rev-parse", "origin/main")
+
+    def _begin(self):
         lines = "\n".join(f"line {n}" for n in range(1, 41)) + "\n"
         self.commit("Begin", {"engine.py": lines, "setup.py": "version = '1.1'\n"})
         self.git("tag", "v1.1.0")
         self.commit("Add kernels (#2)", {"kernels.cu": "a\nb\nc\n"})
-        self.cut_at = self.commit("Add models (#3)", {"models.py": "m1\n"})
+        self.commit("Add models (#3)", {"models.py": "m1\n"})
         self.push()
         self.git("push", "--quiet", "origin", "v1.1.0")
+
+    def keep(self, name):
+        """Keep what is there under a name, so that the next test need not make it again."""
+        kept = self.folder.parent / f"kept-{name}"
+        for each in (self.folder, self.remote, self.releases):
+            if each.exists():
+                shutil.copytree(each, kept / each.name, symlinks=True)
+        _KEPT[name] = (kept, list(self.chat.texts), list(self.recorded))
+
+    def restore(self, name):
+        """Put back what was kept; False where nothing was."""
+        if name not in _KEPT:
+            return False
+        kept, texts, recorded = _KEPT[name]
+        for each in (self.folder, self.remote, self.releases):
+            shutil.rmtree(each, ignore_errors=True)
+            if (kept / each.name).exists():
+                shutil.copytree(kept / each.name, each, symlinks=True)
+        self.chat.texts, self.recorded = list(texts), list(recorded)
+        self.git("remote", "set-url", "origin", str(self.remote))
+        return True
 
     @property
     def where(self):
@@ -99,24 +134,18 @@ class Engine(GitRepository):
         return other
 
 
-def soon() -> datetime:
-    """Now, and a little after what was just committed."""
-    return utc_now() + timedelta(seconds=2)
-
-
-def at(text: str) -> datetime:
-    """Read ``2026-11-30 12:00`` as UTC."""
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-
 def cut(engine):
+    """Cut v1.2.0 at the head of main, as it was begun."""
+    if engine.restore("cut"):
+        return
     request = CutRequest(version=V120, by="Ann", now=soon(), commit=engine.cut_at, reason="it is")
     seen = look_for_cut(engine.where, V120)
     plan = plan_cut(request, seen, engine.where, kept=None, ranking=None)
     perform_cut(plan, engine.where, engine.state_folder, engine.office(), "Ann")
+    engine.keep("cut")
 
 
-def planned(engine, *names, host=None, by="Ann", label="", **changes):
+def planned_picks(engine, *names, host=None, by="Ann", label="", **changes):
     engine.git("push", "--quiet", "--force", "origin", "main")
     state, standing = look(engine.where, engine.state_folder)
     wanted = wanted_by_name(engine.folder, names, standing.main, host)
@@ -129,7 +158,7 @@ def planned(engine, *names, host=None, by="Ann", label="", **changes):
 
 
 def applied(engine, *names, rules=None, **changes):
-    plan, request = planned(engine, *names, **changes)
+    plan, request = planned_picks(engine, *names, **changes)
     perform_picks(
         plan, request, engine.where, engine.state_folder, engine.office(), rules or PickRules()
     )
@@ -147,3 +176,13 @@ def own_commit(engine, title, line, text, name="engine.py"):
 
 class Killed(BaseException):
     """The end of the process, which nothing catches."""
+
+
+def soon() -> datetime:
+    """Now, and a little after what was just committed."""
+    return utc_now() + timedelta(seconds=2)
+
+
+def at(text: str) -> datetime:
+    """Read ``2026-11-30 12:00`` as UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)

@@ -45,6 +45,9 @@ class Shop(Engine):
         (folder / "matrix.yaml").write_text(MATRIX)
         (folder / "policy.yaml").write_text(POLICY)
         new_key(folder / "key")
+        # A commit of its own: tests share a warehouse.
+        self.cut_at = self.commit("Mark this engine (#4)", {"mark": str(folder)})
+        self.push()
         self.out = self.err = ""
 
     def release(self, command, *rest, key=True):

@@ -38,6 +38,8 @@ class Act:
     owner: str = ""
     covers: tuple[str, ...] = ()
     """Problems that a waiver lets pass; what comes later is another matter."""
+    commit: str = ""
+    """Of the candidate that a waiver is given for."""
 
     def row(self, now: datetime) -> DecisionRow:
         """Make the decision's row. Raises UsageError for an empty or too long reason or time."""
@@ -65,7 +67,9 @@ class Act:
 
     def _evidence(self) -> dict[str, object]:
         evidence: dict[str, object] = {"owner": clean(self.owner) or self.actor}
-        return {**evidence, "covers": list(self.covers)} if self.covers else evidence
+        if self.covers:
+            evidence |= {"covers": list(self.covers), "commit": self.commit}
+        return evidence
 
     def _expires(self, now: datetime) -> datetime | None:
         if self.kind == "annotation" or self.undo:

@@ -34,10 +34,11 @@ def act_form(
     run_id: str = "",
     active: bool = False,
     covers: tuple[str, ...] = (),
+    commit: str = "",
 ) -> None:
     """Offer one act about a subject; ``active`` offers to end it instead.
 
-    ``covers`` are the problems that a waiver lets pass, as they are shown now.
+    ``covers`` are the problems that a waiver lets pass, as they are shown now, at ``commit``.
 
     The act is kept on this machine before it is said to be kept, and shipped at once.
     """
@@ -64,6 +65,7 @@ def act_form(
                 days=int(days) if days is not None else None,
                 undo=active,
                 covers=covers,
+                commit=commit,
             )
             if _keep(view, act):
                 del st.session_state[token_key]

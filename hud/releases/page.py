@@ -91,7 +91,7 @@ def _candidate(row: Mapping[str, Any], view: View) -> None:
     gates = gates_of(decisions)
     for column, gate in zip(st.columns(max(len(gates), 1)), gates, strict=False):
         with column.container(border=True):
-            _gate(gate, run_id, view)
+            _gate(gate, row, view)
     with shell.section("What blocks"):
         found, standing = blockers(decisions), problems(gates)
         if not standing.empty:
@@ -112,7 +112,7 @@ def _candidate(row: Mapping[str, Any], view: View) -> None:
     act_form(view, "annotation", f"candidate/{run_id}", run_id=run_id)
 
 
-def _gate(gate: Gate, run_id: str, view: View) -> None:
+def _gate(gate: Gate, row: Mapping[str, Any], view: View) -> None:
     waived = gate.waived(view.now)
     shell.badge(palette.GATES, gate.state, before=gate.name)
     if gate.waiver is not None:
@@ -127,5 +127,12 @@ def _gate(gate: Gate, run_id: str, view: View) -> None:
     if gate.reason:
         st.text(gate.reason)
     if gate.state != "PASS":
-        keys = tuple(problem.key for problem in gate.problems)
-        act_form(view, "waiver", f"gate/{gate.name}", run_id=run_id, active=waived, covers=keys)
+        act_form(
+            view,
+            "waiver",
+            f"gate/{gate.name}",
+            run_id=str(row["run_id"]),
+            active=waived,
+            covers=tuple(problem.key for problem in gate.problems),
+            commit=commit_of(row),
+        )

@@ -88,12 +88,15 @@ def cut(
 def _ranking(rules: "HealthRules", branch: str, location: str, *, needed: bool) -> "Ranking | None":
     """Rank what the warehouse has; None where it does not answer and a commit is given."""
     from gauntlet.core.clock import utc_now
-    from gauntlet.core.errors import GauntletError
+    from gauntlet.core.errors import GauntletError, UsageError
     from gauntlet.release.cut.facts import read_known
     from gauntlet.release.cut.rank import rank
     from gauntlet.warehouse.store import open_store
 
     try:
+        if "://" not in location and not Path(location).exists():
+            msg = f"there is no warehouse {location}, so no build is known"
+            raise UsageError(msg, hint="--warehouse, or gauntlet ingest; or --commit and --reason")
         with open_store(location) as store:
             known = read_known(store, rules, branch)
     except GauntletError as error:

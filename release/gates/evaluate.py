@@ -42,5 +42,7 @@ def evaluate_gates(
     return Qualification(
         candidate=subject.name,
         commit=subject.commit,
-        gates=tuple(apply_waivers(gate, facts.waivers, waivers, now) for gate in results),
+        gates=tuple(
+            apply_waivers(gate, facts.waivers, waivers, subject.commit, now) for gate in results
+        ),
     )

@@ -43,6 +43,7 @@ class _Covers(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     covers: tuple[str, ...] = ()
+    commit: str = ""
 
 
 def read_facts(store: Store, subject: Subject, gates: Iterable[Gate]) -> Facts:
@@ -134,11 +135,12 @@ def _verdict(row: Row) -> VerdictFact:
 
 
 def _waiver(row: Row) -> WaiverFact:
-    covers = _read(_Covers, row["evidence"], f"the waiver of {row['subject']}").covers
+    said = _read(_Covers, row["evidence"], f"the waiver of {row['subject']}")
     return WaiverFact(
         gate=row["subject"].removeprefix("gate/"),
         outcome=row["outcome"],
-        covers=covers,
+        covers=said.covers,
+        commit=said.commit,
         reason=row["reason"],
         by=row["actor"],
         at=row["at"],

@@ -98,3 +98,5 @@ class WaiverFact:
     by: str
     at: datetime
     until: datetime | None
+    commit: str = ""
+    """Of the candidate that it was given for; empty where it was not said."""

@@ -54,6 +54,7 @@ def qualification_rows(
 
 def waiver_row(
     candidate: str,
+    commit: str,
     gate: str,
     problems: Sequence[Problem],
     *,
@@ -64,6 +65,7 @@ def waiver_row(
 ) -> DecisionRow:
     """Make the row of a waiver; it covers the named problems and no other."""
     evidence = {
+        "commit": commit,
         "covers": [problem.key for problem in problems],
         "messages": [problem.message for problem in problems],
     }

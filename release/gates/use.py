@@ -116,6 +116,7 @@ def waive(
     ensure_allowed(gates, request.gate, len(problems), request.days, rules)
     row = waiver_row(
         done.candidate.name,
+        done.candidate.commit,
         request.gate,
         problems,
         reason=request.reason,

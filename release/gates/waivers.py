@@ -12,7 +12,11 @@ from gauntlet.release.gates.rules import WaiverRules
 
 
 def apply_waivers(
-    gate: GateResult, waivers: Iterable[WaiverFact], rules: WaiverRules, now: datetime
+    gate: GateResult,
+    waivers: Iterable[WaiverFact],
+    rules: WaiverRules,
+    commit: str,
+    now: datetime,
 ) -> GateResult:
     """Let problems pass that somebody answers for; what does not count is said.
 
@@ -22,7 +26,7 @@ def apply_waivers(
     for fact in waivers:
         if fact.gate != gate.name or fact.outcome != "waived":
             continue
-        if why := _why_not(gate.name, fact, rules, now):
+        if why := _why_not(gate.name, fact, rules, commit, now):
             notes.append(f"the waiver of {fact.by} does not count: {why}")
             continue
         covers = tuple(p.key for p in gate.problems if p.key in fact.covers)
@@ -39,18 +43,21 @@ def apply_waivers(
     return replace(gate, waivers=tuple(counting), notes=tuple(notes))
 
 
-def _why_not(gate: str, fact: WaiverFact, rules: WaiverRules, now: datetime) -> str:
-    if gate in rules.never:
-        return f"the policy lets nobody waive {gate}"
-    if fact.at > now + SKEW:
-        return f"it is of the future ({fact.at:%Y-%m-%d %H:%M}): a clock is wrong"
-    if fact.until is None:
-        return "it has no end"
-    if fact.until <= now:
-        return f"it expired at {fact.until:%Y-%m-%d %H:%M} UTC"
-    if fact.until - fact.at > timedelta(days=rules.longest_days):
-        return f"it is given for more than {rules.longest_days} days"
-    return ""
+def _why_not(gate: str, fact: WaiverFact, rules: WaiverRules, commit: str, now: datetime) -> str:
+    ends = fact.until
+    reasons = {
+        f"the policy lets nobody waive {gate}": gate in rules.never,
+        f"it was given for {fact.commit[:10]}": fact.commit not in {"", commit},
+        f"it is of the future ({fact.at:%Y-%m-%d %H:%M}): a clock is wrong": fact.at > now + SKEW,
+        "it has no end": ends is None,
+    }
+    if ends is not None:
+        longest = timedelta(days=rules.longest_days)
+        reasons |= {
+            f"it expired at {ends:%Y-%m-%d %H:%M} UTC": ends <= now,
+            f"it is given for more than {rules.longest_days} days": ends - fact.at > longest,
+        }
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def problems_to_waive(

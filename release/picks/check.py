@@ -66,7 +66,7 @@ def branch_findings(
     for commit in commits:
         finding = _finding(commit)
         if finding is not None and not (
-            finding.level == "error" and any(_allows(rule, commit.change) for rule in allow)
+            finding.level == "error" and any(allows(rule, commit.change) for rule in allow)
         ):
             found.append(finding)
     return tuple(found)
@@ -160,7 +160,7 @@ def _finding(commit: BranchCommit) -> Finding | None:
     return Finding(check=check, subject=subject, message=message, remedy=remedy)
 
 
-def _allows(rule: AllowRule, change: Change) -> bool:
+def allows(rule: AllowRule, change: Change) -> bool:
     """Whether a rule lets a branch have a commit; never a merge, or one that changes nothing."""
     if change.is_merge or not change.paths or not re.fullmatch(rule.subject, change.subject):
         return False

@@ -1,5 +1,6 @@
 """``release picks``."""
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,10 +120,13 @@ def _wanted(
     host = code_host_if_any(rules.repository)
     if not (names or label or milestone):
         label = rules.picks.label
-    found = wanted_by_name(repository, names, standing.main, host)
-    if label or milestone:
-        found += wanted_by_mark(host, standing.main, label=label, milestone=milestone)
-    return with_labels(found, standing.main, host)
+    with contextlib.ExitStack() as stack:
+        if host is not None:
+            stack.callback(host.close)
+        found = wanted_by_name(repository, names, standing.main, host)
+        if label or milestone:
+            found += wanted_by_mark(host, standing.main, label=label, milestone=milestone)
+        return with_labels(found, standing.main, host)
 
 
 def _show(

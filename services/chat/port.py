@@ -36,3 +36,6 @@ class Chat(Protocol):
 
     def edit(self, posted: Posted, message: Message) -> bool:
         """Put another text in the place of a message; False where that is not there any more."""
+
+    def close(self) -> object:
+        """Close connections. Safe to call again."""

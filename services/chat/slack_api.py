@@ -39,6 +39,10 @@ class SlackBot:
         sent = {**_sent(posted.channel, message), "ts": posted.stamp}
         return bool(self._call("chat.update", sent, gone="message_not_found"))
 
+    def close(self) -> None:
+        """Close connections."""
+        self._transport.close()
+
     def _call(self, method: str, sent: dict[str, object], gone: str = "") -> dict[str, object]:
         """Slack answers 200 to everything; whether it went well stands in ``ok``.
 
@@ -79,6 +83,10 @@ class SlackWebhook:
         """Never: what a webhook posted cannot be named, so it is not there to be edited."""
         del posted, message
         return False
+
+    def close(self) -> None:
+        """Close connections."""
+        self._transport.close()
 
 
 def _sent(channel: str, message: Message) -> dict[str, object]:

@@ -176,6 +176,10 @@ class GitHub:
         answer = self._transport.send("POST", f"repos/{self._slug}/issues", sent)
         return _read(_Issue, answer.value, answer.address).told()
 
+    def close(self) -> None:
+        """Close connections."""
+        self._transport.close()
+
 
 def _list(model: type[AnswerT], value: object, address: str) -> list[AnswerT]:
     if not isinstance(value, list):

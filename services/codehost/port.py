@@ -61,3 +61,6 @@ class CodeHost(Protocol):
 
     def open_issue(self, *, title: str, body: str, labels: Sequence[str]) -> Issue:
         """Open an issue."""
+
+    def close(self) -> object:
+        """Close connections. Safe to call again."""

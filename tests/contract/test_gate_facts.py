@@ -140,7 +140,7 @@ def test_what_was_decided_is_read_back(store):
 def test_a_waiver_is_read_back_until_it_is_taken_back(store):
     problems = evaluate(Facts()).gates[0].problems
     row = waiver_row(
-        "v1.2.0rc1", "full-ci", problems, reason="no machine", by="Ann", at=TODAY,
+        "v1.2.0rc1", COMMIT, "full-ci", problems, reason="no machine", by="Ann", at=TODAY,
         until=TODAY + timedelta(days=2),
     )  # fmt: skip
     put(store, row)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from releasing import V120, Engine, soon
+from releasing import V120, Engine, Killed, soon
 
 from gauntlet.core.errors import (
     ExternalServiceError,
@@ -217,10 +217,6 @@ def test_of_two_managers_at_once_one_wins_and_the_other_is_told(engine):
     assert f"somebody was quicker: v1.2.0 was cut by {winner}" in error.message
     assert engine.at_remote(BRANCH) == plans[winner].state.cut.commit
     assert managers[loser].state_folder.find() is None
-
-
-class Killed(BaseException):
-    """The end of the process, which nothing catches."""
 
 
 def kill_at(monkeypatch, step, engine):

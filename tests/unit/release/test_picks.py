@@ -6,7 +6,8 @@ import pytest
 from fake_codehost import FakeCodeHost
 from hypothesis import given
 from hypothesis import strategies as st
-from releasing import BRANCH, Engine, Killed, applied, cut, own_commit, planned, soon
+from releasing import BRANCH, Engine, Killed, applied, cut, own_commit, soon
+from releasing import planned_picks as planned
 
 from gauntlet.core.errors import (
     ExternalServiceError,

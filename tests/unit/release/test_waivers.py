@@ -36,6 +36,7 @@ def test_two_waivers_cover_together():
     [
         ({"until": NOW}, "it expired at 2026-11-30 12:00 UTC"),
         ({"until": None}, "it has no end"),
+        ({"commit": "d" * 40}, "it was given for dddddddddd"),
         ({"at": NOW + HOUR}, "a clock is wrong"),
         ({"until": NOW + timedelta(days=15)}, "given for more than 14 days"),
     ],
