@@ -17,6 +17,9 @@ from gauntlet.cli import COMMANDS, gauntlet
 from gauntlet.harness.simulator.config import SimulatorConfig
 from gauntlet.perf_eval.recipe import Recipe
 from gauntlet.release.gates.qualification import Policy
+from gauntlet.release.matrix.model import Matrix
+from gauntlet.release.policy import ReleasePolicy
+from gauntlet.release.ship.record import Record
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 SCHEMAS = {
@@ -26,6 +29,9 @@ SCHEMAS = {
     "margins": Margins,
     "acting": ActingPolicy,
     "failure-rules": RuleFile,
+    "release-policy": ReleasePolicy,
+    "release-matrix": Matrix,
+    "release-record": Record,
 }
 
 

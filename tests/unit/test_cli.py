@@ -25,7 +25,7 @@ def test_every_command_is_mounted_and_has_help(command, capsys):
         (["warehouse", "query", "nope", "--warehouse", "{tmp}/w"], "unknown query 'nope'"),
         (["warehouse", "query", "run", "--param", "x", "--warehouse", "{tmp}/w"], "KEY=VALUE"),
         (["analyze", "compare", "nope", "--warehouse", "{tmp}/w"], "no run 'nope'"),
-        (["release", "gate", "nope", "--policy", "x", "--warehouse", "{tmp}/w"], "unknown policy"),
+        (["release", "gate", "--run", "nope", "--policy", "x"], "File 'x' does not exist"),
     ],
 )
 def test_usage_errors_end_with_2_and_name_what_is_wrong(arguments, expected, tmp_path, capsys):
@@ -37,9 +37,8 @@ def test_usage_errors_end_with_2_and_name_what_is_wrong(arguments, expected, tmp
 
 
 def test_a_gate_over_nothing_is_missing_and_blocks(tmp_path, capsys):
-    assert (
-        run(["release", "gate", "none", "--dry-run", "--json", "--warehouse", f"{tmp_path}/w"]) == 6
-    )
+    where = ["--warehouse", f"{tmp_path}/w"]
+    assert run(["release", "gate", "--run", "none", "--dry-run", "--json", *where]) == 6
     report = json.loads(capsys.readouterr().out)
     assert report["outcome"] == "NOT QUALIFIED"
     assert {gate["state"] for gate in report["gates"]} == {"MISSING"}
