@@ -21,7 +21,7 @@ class ReleaseFolder:
     @classmethod
     def of(cls, releases: Path, version: ReleaseVersion) -> "ReleaseFolder":
         """The folder of a release below the folder of all releases."""
-        return cls(releases / version.final.tag)
+        return cls(releases.absolute() / version.final.tag)
 
     @property
     def state_file(self) -> Path:
@@ -34,8 +34,13 @@ class ReleaseFolder:
 
     @property
     def published(self) -> Path:
-        """Where what is published is put together: index, sums, documents, record."""
+        """Where what is published of this release is put together: documents, record."""
         return self.path / "published"
+
+    @property
+    def public(self) -> Path:
+        """Where index and images of all releases are, where the policy names no other place."""
+        return self.path.parent / "public"
 
     def load(self) -> Release:
         """Read the state. Raises UsageError where there was no cut yet, ConfigError for damage."""

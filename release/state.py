@@ -98,6 +98,12 @@ class Release(StrictModel):
             raise unknown_name("candidate", version.tag, by_name)
         return by_name[version.tag]
 
+    def ensure_unpublished(self) -> None:
+        """Refuse to change what shipped. Raises UsageError."""
+        if self.published is not None:
+            msg = f"{self.version} is published, from {self.published.candidate}"
+            raise UsageError(msg, hint="what comes now is of the next version: release cut")
+
     def with_candidate(self, candidate: Candidate) -> Self:
         """The state with one candidate in the place of the one of its name."""
         changed = tuple(candidate if c.name == candidate.name else c for c in self.candidates)

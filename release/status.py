@@ -94,12 +94,12 @@ class Status:
         if release.published:
             done = release.published
             yield f"  published  {done.candidate} by {done.by} on {_shown(done.at)}"
-        if release.rolled_back:
-            back = release.rolled_back
-            yield f"  rolled back to {back.back_to} by {back.by} on {_shown(back.at)}"
         elif release.publishing:
             begun = release.publishing
             yield f"  publishing {begun.candidate}, begun by {begun.by} on {_shown(begun.at)}"
+        if release.rolled_back:
+            back = release.rolled_back
+            yield f"  rolled back to {back.back_to} by {back.by} on {_shown(back.at)}"
         yield f"  next       {self.next.command}   ({self.next.why})"
 
     def plain(self) -> dict[str, object]:

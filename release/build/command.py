@@ -87,7 +87,8 @@ def build(
     )
     planned = plan_build(bench, shop, request)
     if dry_run:
-        click.echo("\n".join(planned.lines()))
+        lines = list(planned.lines())
+        click.echo(json.dumps({"plan": lines}, indent=2) if as_json else "\n".join(lines))
         return
     confirm(planned.lines(), yes=yes, what=f"Build {known.name}?")
     gate = perform_build(bench, shop, request, planned, now=utc_now(), by=who(by, repository))

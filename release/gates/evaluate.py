@@ -42,7 +42,5 @@ def evaluate_gates(
     return Qualification(
         candidate=subject.name,
         commit=subject.commit,
-        gates=tuple(
-            apply_waivers(gate, facts.waivers, waivers, subject.commit, now) for gate in results
-        ),
+        gates=apply_waivers(results, facts.waivers, waivers, subject.commit, now),
     )

@@ -12,25 +12,32 @@ from gauntlet.release.gates.rules import WaiverRules
 
 
 def apply_waivers(
-    gate: GateResult,
+    gates: Sequence[GateResult],
     waivers: Iterable[WaiverFact],
     rules: WaiverRules,
     commit: str,
     now: datetime,
-) -> GateResult:
+) -> tuple[GateResult, ...]:
     """Let problems pass that somebody answers for; what does not count is said.
 
-    A waiver covers the problems that it names, and no other that comes later.
+    A waiver covers the problems that it names, and no other that comes later. Of more than the
+    policy allows the oldest count.
     """
-    counting, notes = [], list(gate.notes)
-    for fact in waivers:
-        if fact.gate != gate.name or fact.outcome != "waived":
+    by_name = {gate.name: gate for gate in gates}
+    used = 0
+    for fact in sorted(waivers, key=lambda each: each.at):
+        gate = by_name.get(fact.gate)
+        if gate is None or fact.outcome != "waived":
             continue
-        if why := _why_not(gate.name, fact, rules, commit, now):
-            notes.append(f"the waiver of {fact.by} does not count: {why}")
-            continue
-        covers = tuple(p.key for p in gate.problems if p.key in fact.covers)
-        if covers and fact.until is not None:
+        covers = tuple(p.key for p in gate.standing if p.key in fact.covers)
+        why = _why_not(gate.name, fact, rules, commit, now)
+        if not why and used + len(covers) > rules.at_most:
+            why = f"{rules.at_most} problems at most may be waived"
+        if why:
+            note = f"the waiver of {fact.by} does not count: {why}"
+            by_name[gate.name] = replace(gate, notes=(*gate.notes, note))
+        elif covers and fact.until is not None:
+            used += len(covers)
             waiver = Waiver(
                 gate=gate.name,
                 covers=covers,
@@ -39,8 +46,8 @@ def apply_waivers(
                 at=fact.at,
                 until=fact.until,
             )
-            counting.append(waiver)
-    return replace(gate, waivers=tuple(counting), notes=tuple(notes))
+            by_name[gate.name] = replace(gate, waivers=(*gate.waivers, waiver))
+    return tuple(by_name.values())
 
 
 def _why_not(gate: str, fact: WaiverFact, rules: WaiverRules, commit: str, now: datetime) -> str:

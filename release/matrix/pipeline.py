@@ -64,6 +64,8 @@ class Source:
     commit: str
     staging: str
     """``docker://HOST[/PATH]`` that images are pushed to before they are proven."""
+    options: str = ""
+    """Of ``release`` on the agents: which policy and matrix, as paths in the checkout there."""
 
 
 def render(matrix: Matrix, source: Source) -> Pipeline:
@@ -201,10 +203,10 @@ def _sdist(matrix: Matrix, source: Source) -> Step:
 
 def _smoke_wheel(cell: WheelCell, source: Source) -> Step:
     key = f"wheel-{cell.id}"
-    tested = f"release smoke {source.candidate} --cell {cell.id} --wheel dist/*.whl"
+    tested = f"release smoke {source.candidate} --cell {cell.id} --commit {source.commit}"
     commands = [
         f"buildkite-agent artifact download 'dist/*.whl' . --step {key}",
-        f"{tested} --out smoke/{cell.id}.json",
+        f"{tested} --wheel dist/*.whl --out smoke/{cell.id}.json{source.options}",
     ]
     return Step(
         label=f"Smoke test {cell.id}",
@@ -238,6 +240,7 @@ def _image(matrix: Matrix, cell: ImageCell, source: Source) -> Step:
 def _smoke_image(cell: ImageCell, source: Source) -> Step:
     tried = f"release smoke {source.candidate} --cell {cell.id} --commit {source.commit}"
     command = f"{tried} --staging {shlex.quote(source.staging)} --out smoke/{cell.id}.json"
+    command += source.options
     return Step(
         label=f"Smoke test {cell.id}",
         key=f"smoke-{cell.id}",
@@ -256,7 +259,7 @@ def _collect(matrix: Matrix, source: Source, before: Iterable[str]) -> Step:
     commands = [
         "buildkite-agent artifact download 'dist/*' .",
         "buildkite-agent artifact download 'smoke/*' .",
-        f"{collected} --staging {shlex.quote(source.staging)} --yes",
+        f"{collected} --staging {shlex.quote(source.staging)} --yes{source.options}",
     ]
     return Step(
         label="Collect, check, sum up",

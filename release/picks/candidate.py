@@ -52,7 +52,11 @@ def plan_candidate(
     by: str,
     now: datetime,
 ) -> CandidatePlan:
-    """Look, compare and number. Raises NotQualifiedError for tags that moved or are gone."""
+    """Look, compare and number. Raises NotQualifiedError for tags that moved or are gone.
+
+    UsageError where the release is published: what comes now is of the next one.
+    """
+    state.ensure_unpublished()
     check_clock(now, state.cut.at, f"{state.version} was cut")
     standing = look_at_branch(remote, state)
     tags = _tags(remote, version)

@@ -212,6 +212,7 @@ def _deed(request: PicksRequest, fresh: list[Pick]) -> Deed:
 
 
 def look(remote: Remote, folder: ReleaseFolder) -> tuple[Release, Standing]:
-    """Read the folder's state and look at the remote."""
+    """Read the folder's state and look at the remote. Raises UsageError for what is published."""
     state = folder.load()
+    state.ensure_unpublished()
     return state, look_at_branch(remote, state)

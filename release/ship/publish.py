@@ -69,15 +69,15 @@ class Press:
 
     @property
     def index(self) -> Path:
-        """Where the package index is."""
+        """Where the package index is; one for all releases."""
         named = self.place.policy.publish.index
-        return Path(named) if named else self.folder.published / "index"
+        return Path(named).absolute() if named else self.folder.public / "index"
 
     @property
     def public(self) -> reference.Place:
         """Where released images are."""
         text = self.place.policy.images.public
-        return reference.Place.parse(text or f"oci:{(self.folder.published / 'images').absolute()}")
+        return reference.Place.parse(text or f"oci:{self.folder.public / 'images'}")
 
     @property
     def documents(self) -> Path:
@@ -92,6 +92,7 @@ class PublishPlan:
     version: ReleaseVersion
     candidate: Candidate
     begun: Published | None
+    published: bool
     gates: tuple[KeptGate, ...]
     promotion: Promotion | None
     index: Path
@@ -99,6 +100,9 @@ class PublishPlan:
     def lines(self) -> Iterator[str]:
         """For people, before they are asked."""
         made = self.candidate
+        if self.published:
+            yield f"{self.version} is published already, from {made.name}"
+            return
         if self.begun:
             yield f"{self.version}: go on with {made.name}, which {self.begun.by} began to publish"
         yield f"publish {made.name} ({made.commit}) as {self.version}"
@@ -115,11 +119,13 @@ class PublishPlan:
         yield from (f"leave {reason}" for reason in (self.promotion.left if self.promotion else ()))
 
 
-def plan_publish(press: Press, version: ReleaseVersion, now: datetime, by: str) -> PublishPlan:
+def plan_publish(
+    press: Press, version: ReleaseVersion, now: datetime, by: str, *, record: bool = True
+) -> PublishPlan:
     """Decide which candidate may ship, and what that takes.
 
-    Without a number the newest candidate is asked for. Raises NotQualifiedError where it does not
-    qualify: nothing ships then.
+    Without a number the newest candidate is asked for; ``record`` keeps the evaluation. Raises
+    NotQualifiedError where it does not qualify: nothing ships then.
     """
     state = press.folder.load()
     begun = state.published or state.publishing
@@ -127,7 +133,7 @@ def plan_publish(press: Press, version: ReleaseVersion, now: datetime, by: str) 
     if begun is None:
         candidate = state.candidate_of(version)
         check_clock(now, candidate.at, f"{candidate.name} was tagged")
-        gates = _judge(press, state, candidate, now, by)
+        gates = _judge(press, state, candidate, now, by if record else "")
     else:
         candidate = state.candidate_of(ReleaseVersion.parse(begun.candidate))
         if version.is_candidate and version.tag != begun.candidate:
@@ -139,6 +145,7 @@ def plan_publish(press: Press, version: ReleaseVersion, now: datetime, by: str) 
         version=version.final,
         candidate=candidate,
         begun=begun,
+        published=state.published is not None,
         gates=gates,
         promotion=_promotion(press, version.final, candidate),
         index=press.index,
@@ -147,13 +154,13 @@ def plan_publish(press: Press, version: ReleaseVersion, now: datetime, by: str) 
 
 def perform_publish(press: Press, plan: PublishPlan, *, now: datetime, by: str, tell: Tell) -> None:
     """Carry the plan out. May be killed anywhere and run again: the outcome is the same."""
-    # Without a key nothing is begun.
-    signer = press.signer()
     with press.folder.held():
         state = press.folder.load()
         if state.published is not None:
             tell(f"{state.version} is published already")
             return
+        # Without a key nothing is begun.
+        signer = press.signer()
         state = _begin(press, state, plan, now=now, by=by)
         begun = state.publishing
         if begun is None:
@@ -189,7 +196,8 @@ def _judge(
     press: Press, state: Release, candidate: Candidate, now: datetime, by: str
 ) -> tuple[KeptGate, ...]:
     done = evaluate_candidate(press.place, ReleaseVersion.parse(candidate.name), now)
-    record_evaluation(press.place, done, now, by)
+    if by:
+        record_evaluation(press.place, done, now, by)
     if not done.result.qualified:
         opened = ", ".join(done.result.open_gates)
         msg = f"{candidate.name} does not qualify (open: {opened}): nothing of it ships"
@@ -248,6 +256,11 @@ def _check_tag(press: Press, version: ReleaseVersion, candidate: Candidate) -> N
     if there and there != candidate.commit:
         msg = f"{press.remote.name} has {version.tag} at {there}, not at {candidate.commit}"
         raise NotQualifiedError(msg, hint="a released tag never moves: who made it?")
+    ref = f"refs/tags/{candidate.name}"
+    there = press.remote.heads(ref).get(ref, ("", ""))[1]
+    if there != candidate.commit:
+        msg = f"{press.remote.name} has {candidate.name} at {there or 'nothing'}"
+        raise NotQualifiedError(msg, hint=f"it was tagged at {candidate.commit}: put it back")
 
 
 def _promotion(press: Press, version: ReleaseVersion, candidate: Candidate) -> Promotion | None:

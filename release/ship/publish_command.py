@@ -52,7 +52,7 @@ def publish(
 
     place, name = place_of(repository, releases, location, policy, matrix), who(by, repository)
     press = press_of(place, version, remote=remote, staging=staging, key=key)
-    planned = plan_publish(press, version, utc_now(), name)
+    planned = plan_publish(press, version, utc_now(), name, record=not dry_run)
     if not dry_run:
         confirm(planned.lines(), yes=yes, what=f"Publish {planned.candidate.name}?")
         told: list[str] = []

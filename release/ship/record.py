@@ -77,7 +77,7 @@ def _lines(record: Record) -> Iterator[str]:
     yield ""
     yield f"Published from `{record.candidate}` (`{record.commit}`) by {done.by}, {_day(done.at)}."
     against = f"`{record.previous}`" if record.previous else "nothing: it is the first"
-    yield f"Measured against {against}. Cut at `{record.cut.commit}` by {record.cut.by}: "
+    yield f"Measured against {against}. Cut at `{record.cut.commit}` by {record.cut.by}:"
     yield f"{record.cut.reason}."
     yield ""
     yield "## Gates"
@@ -101,7 +101,7 @@ def _lines(record: Record) -> Iterator[str]:
     yield "| artifact | cell | size | digest |"
     yield "|---|---|---|---|"
     for each in record.artifacts:
-        size = f"{each.size_bytes / 1e6:.2f} MB"
+        size = _size(each.size_bytes)
         yield f"| `{each.name}` | {each.cell or each.kind} | {size} | `{each.digest}` |"
     if record.tags:
         yield ""
@@ -118,7 +118,7 @@ def _waivers(record: Record) -> Iterator[str]:
         yield ""
         for gate, waiver in given:
             covers = ", ".join(f"`{key}`" for key in waiver.covers)
-            yield f"- {gate.gate}: {covers}, by {waiver.by} until {_day(waiver.until)}: "
+            yield f"- {gate.gate}: {covers}, by {waiver.by} until {_day(waiver.until)}:"
             yield f"  {_cell(waiver.reason)}"
 
 
@@ -141,6 +141,10 @@ def _statistic(each: Mapping[str, Any]) -> str:
     name = f"`{each.get('statistic')}`"
     tail = f"{each.get('margin')} | {shown} | {each.get('n')} | {each.get('run')}"
     return f"| {name} | {each.get('verdict')} | {change} | {tail} |"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count:,} B"
 
 
 def _cell(text: str) -> str:

@@ -30,6 +30,8 @@ class Rollback:
         yield f"roll back {self.version} to {self.back_to}"
         if self.promotion is not None:
             yield from self.promotion.lines()
+        else:
+            yield f"leave moving tags: {self.back_to} has no images that they could lead to"
         if self.index is not None:
             yield f"index take away the page of {self.version.python} in {self.index}"
         yield f"stay  the tag {self.version.tag}, its images by version, its files by commit:"
@@ -60,8 +62,8 @@ def plan_rollback(
         msg = f"{back_to} is not older than {version}"
         raise UsageError(msg, hint="--to names the release that users should have again")
     promotion = None
-    if matrix.images:
-        digests = read_lists(store, matrix, back_to, public)
+    # A release from before there were images has none to go back to: tags stay, the page goes.
+    if matrix.images and (digests := read_lists(store, matrix, back_to, public)):
         promotion = plan_tag_rollback(matrix, back_to, public=public, digests=digests)
     listed = index.is_dir() and version.python in read_listing(index).pointers
     return Rollback(

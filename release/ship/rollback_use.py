@@ -28,7 +28,7 @@ def plan_from_record(
             raise UsageError(msg, hint="--to vX.Y.Z, if there is one after all")
         back_to = ReleaseVersion.parse(record.previous)
     store = Skopeo(plain_http=place.policy.images.plain_http)
-    registry = record.registry or f"oci:{(folder.published / 'images').absolute()}"
+    registry = record.registry or f"oci:{folder.public / 'images'}"
     planned = plan_rollback(
         version.final,
         back_to,

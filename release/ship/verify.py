@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gauntlet.core.errors import UsageError
 from gauntlet.core.ids import file_digest
 from gauntlet.release.findings import Finding
 from gauntlet.release.images import reference
@@ -14,7 +15,13 @@ from gauntlet.release.matrix.model import Matrix
 from gauntlet.release.proof.envelope import IN_TOTO, open_envelope_file
 from gauntlet.release.proof.keys import PublicKey
 from gauntlet.release.proof.provenance import parse_statement
-from gauntlet.release.proof.signers import ENVELOPE_SUFFIX, verify_file
+from gauntlet.release.proof.signers import (
+    BUNDLE_SUFFIX,
+    ENVELOPE_SUFFIX,
+    SIGNATURE_SUFFIX,
+    beside,
+    verify_file,
+)
 from gauntlet.release.proof.sums import SUMS
 from gauntlet.release.remote import Remote
 from gauntlet.release.ship.files import check_files, files_of
@@ -45,6 +52,9 @@ def verify_release(published: Published) -> tuple[Record, tuple[Finding, ...]]:
     ExternalServiceError where a registry or the remote does not answer.
     """
     path = published.documents / RECORD
+    if beside(path, BUNDLE_SUFFIX).exists() and not beside(path, SIGNATURE_SUFFIX).exists():
+        msg = f"{path} is signed with Sigstore, and not with a key file"
+        raise UsageError(msg, hint=f"cosign verify-blob --bundle {beside(path, BUNDLE_SUFFIX)} …")
     if path.exists():
         # What somebody changed is not even read.
         verify_file(path, published.key)
@@ -111,8 +121,8 @@ def _images(published: Published, record: Record) -> Iterator[Finding]:
 
 def _git_tag(published: Published, record: Record) -> Iterator[Finding]:
     if published.remote is None:
-        message = "no checkout is given, so its tag was not looked at"
-        yield _finding("git-tag", record.version, message, "--repository", level="warning")
+        message = "its tag was not looked at"
+        yield _finding("git-tag", record.version, message, level="warning")
         return
     ref = f"refs/tags/{record.version}"
     there = published.remote.heads(ref).get(ref, ("", ""))[1]

@@ -22,6 +22,9 @@ class SmokeSettings(StrictModel):
     """Starts the server of an installed wheel."""
     image_arguments: tuple[str, ...] = ("--model", "{model}", "--port", "{port}")
     """What an image's entry point is given."""
+    pip: tuple[str, ...] = ("--no-index",)
+    """Arguments of pip for a wheel; by default it installs what it is given, and asks nobody. An
+    index for its dependencies is named here: ``["--extra-index-url", "https://…"]``."""
     model: str = ""
     environment: Mapping[str, str] = Field(default_factory=dict)
     health: str = "/health"

@@ -130,7 +130,8 @@ def _install(trial: WheelTrial, folder: Path, python: Path, environment: Mapping
     venv = [sys.executable, "-I", "-m", "venv", str(folder / "venv")]
     run(venv, timeout=_VENV_S, cwd=folder, env=environment, supervised=True)
     found = ["--find-links", str(trial.dependencies.absolute())] if trial.dependencies else []
-    pip = [str(python), "-I", "-m", "pip", "install", "--no-index", "--no-input", "--no-compile"]
+    pip = [str(python), "-I", "-m", "pip", "install", "--no-input", "--no-compile"]
+    pip += trial.settings.pip
     run(
         [*pip, "--disable-pip-version-check", *found, str(trial.path.absolute())],
         timeout=trial.settings.install_s,

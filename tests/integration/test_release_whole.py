@@ -14,6 +14,7 @@ from registry import running_registry
 from release_world import World, clean
 from stores import served_folder
 
+DOCUMENTS = "v1.2.0/published/documents"
 KILLS = 20 if os.environ.get("GAUNTLET_SLOW") == "full" else 5
 needs_programs = pytest.mark.skipif(
     not all(map(shutil.which, ("buildah", "skopeo", "docker-registry", "gcc"))),
@@ -120,7 +121,7 @@ def test_what_is_published_is_as_recorded(whole):
 
 
 def test_pip_installs_what_was_published_and_it_answers(whole, tmp_path):
-    index = whole.releases / "v1.2.0" / "published" / "index"
+    index = whole.releases / "public" / "index"
     with served(index) as (url, _):
         for variant, version in (("", "1.2.0"), ("cpu/", "1.2.0+cpu")):
             place = tmp_path / (variant.strip("/") or "default")
@@ -141,19 +142,21 @@ def test_published_again_it_is_published_already(whole):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda p: _change(next((p / "index").glob("*/*.whl"))), "is another file"),
-        (lambda p: _change(p / "documents" / "NOTES.md"), "is not what was signed"),
-        (lambda p: _change(p / "documents" / "record.json"), "record.json"),
-        (lambda p: next((p / "index").glob("*/*.tar.gz")).unlink(), "is not there"),
+        (lambda p: _change(next(p.glob("public/index/*/*.whl"))), "is another file"),
+        (lambda p: _change(p / DOCUMENTS / "NOTES.md"), "is not what was signed"),
+        (
+            lambda p: _change(p / "v1.2.0" / "published" / "documents" / "record.json"),
+            "record.json",
+        ),
+        (lambda p: next(p.glob("public/index/*/*.tar.gz")).unlink(), "is not there"),
     ],
     ids=["file", "notes", "record", "gone"],
 )
 def test_what_was_changed_after_publishing_is_found(whole, tmp_path, spoil, said):
     other = whole.copy(tmp_path / "spoiled")
     other.location = whole.location
-    published = other.releases / "v1.2.0" / "published"
-    spoil(published)
-    index = ["--index", str(published / "index")]
+    spoil(other.releases)
+    index = ["--index", str(other.releases / "public" / "index")]
     out = other.run("verify", "v1.2.0", "--key", str(whole.folder / "key.pub"), *index, status=6)
     if said != "record.json":
         assert said in out

@@ -194,7 +194,7 @@ def test_a_record_is_believed_only_with_the_key_that_is_trusted(ready):
 
 def test_the_way_back_takes_the_page_away_and_leaves_what_people_pinned(ready):
     assert ready.release("publish", "v1.2.0", "--yes") == 0
-    index = ready.published() / "index"
+    index = ready.releases / "public" / "index"
     assert ready.release("rollback", "v1.2.0", "--dry-run") == 0
     assert (index / "1.2.0").is_dir()
     assert ready.release("rollback", "v1.2.0", "--yes") == 0, ready.err
@@ -213,3 +213,18 @@ def test_commands_print_json(ready):
     assert ready.release("publish", "v1.2.0", "--yes", "--json") == 0
     told = json.loads(ready.out)
     assert (told["published"], told["candidate"]) == (True, "v1.2.0rc1")
+
+
+def test_what_shipped_takes_no_more_picks_and_candidates(ready):
+    assert ready.release("publish", "v1.2.0", "--yes") == 0
+    fix = ready.edit("Fix (#8)", 3, "fixed")
+    ready.push()
+    for command in (("picks", "v1.2.0", fix), ("candidate", "v1.2.0", "--yes")):
+        assert ready.release(*command) == 2
+        assert "v1.2.0 is published, from v1.2.0rc1" in ready.err
+
+
+def test_a_candidate_s_tag_that_is_gone_does_not_ship(ready):
+    ready.git("push", "--quiet", "origin", ":refs/tags/v1.2.0rc1")
+    assert ready.release("publish", "v1.2.0", "--yes") == 6
+    assert "has v1.2.0rc1 at nothing" in ready.err

@@ -3,6 +3,7 @@ import re
 import pytest
 import yaml
 
+from gauntlet.__main__ import run
 from gauntlet.core.errors import ConfigError
 from gauntlet.pipelines.validation import validate_pipeline
 from gauntlet.release.matrix.model import ImageCell, Matrix, WheelCell, load_matrix
@@ -146,3 +147,18 @@ def test_two_images_of_one_platform_in_one_manifest_are_refused():
             wheels=(wheel(),),
             images=(image, image.model_copy(update={"id": "j"})),
         )
+
+
+def test_a_pipeline_is_for_a_whole_commit_and_a_registry(capsys, tmp_path):
+    plan = ["release", "plan", "v1.2.0rc1", "--pipeline"]
+    assert run([*plan, "--commit", "abc", "--staging", "docker://r.example.org"]) == 2
+    assert "no whole commit id: 'abc'" in capsys.readouterr().err
+    assert run([*plan, "--commit", "c" * 40]) == 2
+    assert "where are images pushed before they are proven?" in capsys.readouterr().err
+    assert run([*plan, "--commit", "c" * 40, "--staging", "oci:/tmp/x"]) == 2
+    assert "agents share no folder" in capsys.readouterr().err
+    matrix = tmp_path / "m.yaml"
+    matrix.write_text(BROKEN % "")
+    asked = ["--staging", "docker://r.example.org", "--matrix", str(matrix)]
+    assert run([*plan, "--commit", "c" * 40, *asked]) == 0
+    assert f"--commit {'c' * 40} --wheel dist/*.whl" in capsys.readouterr().out.replace("\n", "")

@@ -27,6 +27,14 @@ def test_a_waiver_covers_what_it_names_and_nothing_else():
     assert [problem.key for problem in result.standing] == ["job/b"]
 
 
+def test_more_than_the_policy_allows_do_not_count_whoever_gave_them():
+    rules = WaiverRules(at_most=1)
+    later = waiver("full-ci", "job/b", at=NOW - timedelta(minutes=5), by="Ben")
+    result = gate(later, waiver("full-ci", "job/a"), rules=rules)
+    assert (result.state, result.waived) == ("FAIL", {"job/a"})
+    assert "the waiver of Ben does not count: 1 problems at most may be waived" in result.notes
+
+
 def test_two_waivers_cover_together():
     assert gate(waiver("full-ci", "job/a"), waiver("full-ci", "job/b")).state == "WAIVED"
 

@@ -82,7 +82,7 @@ def test_only_what_mends_a_blocker_is_not_late():
     [
         ("time_zone: Europe/Berlim", "no time zone that this machine knows"),
         ("picks_close: {weekday: wednesday, time: 17:00}", 'write it in quotes: "17:00"'),
-        ("picks_close: {weekday: wensday}", "wensday"),
+        ("picks_close: {weekday: someday}", "someday"),
         ("every_weeks: 0", "greater than or equal to 1"),
     ],
 )
