@@ -74,10 +74,10 @@ def _overview(rows: Sequence[Mapping[str, Any]], view: View) -> None:
 def _candidate(row: Mapping[str, Any], view: View) -> None:
     run_id = str(row["run_id"])
     decisions = view.rows("run_decisions", run_id=run_id)
-    links = {
-        "all candidates": view.link("releases"),
-        "its measurements": view.link("run", run=run_id),
-    }
+    links = {"all candidates": view.link("releases")}
+    if row["repetitions"]:
+        # A candidate of a release is measured by runs of other names, which its gates list.
+        links["its measurements"] = view.link("run", run=run_id)
     shell.links(links)
     st.header(f"{palette.signed(palette.DECISIONS, row['outcome'])}: {run_id}", anchor=False)
     facts = {
