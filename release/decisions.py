@@ -34,6 +34,8 @@ def record(
         evidence=evidence,
         at=at,
         blocking=False,
-    ).model_copy(update={"actor": actor})
+    )
+    # Deeds are dated to the second, and two may be done in one.
     name = f"release/{version.tag}/{outcome}"
+    row = row.model_copy(update={"actor": actor, "decision_id": f"{name}/{at:%Y%m%dT%H%M%S%f}"})
     deliver(location, [decision_batch(name, "deed", [row], at)])

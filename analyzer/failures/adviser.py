@@ -7,10 +7,11 @@ from typing import Protocol
 
 from pydantic import Field, ValidationError
 
-from gauntlet.analyzer.failures.model import FAILURE_CLASSES, Classification, FailureClass
+from gauntlet.analyzer.failures.model import Classification
 from gauntlet.analyzer.failures.redact import redacted
 from gauntlet.core.errors import ExternalServiceError
 from gauntlet.core.yaml_file import StrictModel
+from gauntlet.warehouse.failure_classes import FAILURE_CLASSES, FailureClass
 
 _MOST_ASKED = 12_000
 _MOST_ANSWERED = 16_384

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gauntlet.analyzer.failures.found import Finding, Scan
-from gauntlet.analyzer.failures.model import Circumstances, Classification, FailureClass, Source
+from gauntlet.analyzer.failures.model import Circumstances, Classification, Source
 from gauntlet.analyzer.failures.signature import signature
 from gauntlet.analyzer.failures.wrong_exit import wrong_exit
+from gauntlet.warehouse.failure_classes import FailureClass
 
 BREADTH = 3
 """On so many unrelated changes within an hour, a signature is not the change's."""

@@ -1,27 +1,9 @@
 """The words of a failure: its class, whether it pays to run it again, where the log says so."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-FailureClass = Literal[
-    "test_regression",
-    "build_regression",
-    "accuracy_regression",
-    "perf_regression",
-    "flaky",
-    "dependency",
-    "image_build",
-    "infra_machine",
-    "infra_network",
-    "infra_capacity",
-    "infra_agent",
-    "upstream_hub",
-    "timeout",
-    "cancelled",
-    "policy",
-    "unknown",
-]
-FAILURE_CLASSES: tuple[FailureClass, ...] = get_args(FailureClass)
+from gauntlet.warehouse.failure_classes import FailureClass
 
 Source = Literal["agent", "exit", "rule", "report", "novelty", "breadth", "none"]
 """What decided: an event of scheduler or agent, signal and exit status, a rule that matched the

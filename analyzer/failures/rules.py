@@ -11,9 +11,9 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from gauntlet.analyzer.failures.literals import SHORTEST, required_literals
-from gauntlet.analyzer.failures.model import FAILURE_CLASSES, FailureClass
 from gauntlet.core.errors import ConfigError, Problem
 from gauntlet.core.yaml_file import StrictModel, load_model
+from gauntlet.warehouse.failure_classes import FAILURE_CLASSES, FailureClass
 
 Which = Literal["first", "last"]
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from gauntlet.analyzer.failures.model import FAILURE_CLASSES
 from gauntlet.analyzer.flakes.found import Flake
 from gauntlet.analyzer.flakes.from_store import FlakesRequest, read_flakes
 from gauntlet.analyzer.incidents.evidence import count
@@ -19,6 +18,7 @@ from gauntlet.analyzer.reports.model import Entry, Report
 from gauntlet.analyzer.reverts.record import Precision, precision
 from gauntlet.core.errors import GauntletError
 from gauntlet.core.files import write_atomic
+from gauntlet.warehouse.failure_classes import FAILURE_CLASSES
 from gauntlet.warehouse.store import Store, open_store
 
 REPORT = "report.md"

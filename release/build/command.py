@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from gauntlet.release.gates.options import place_of, place_options
+from gauntlet.release.gates.options import Places, place_options
 from gauntlet.release.options import VERSION, acting_options, by_option, json_option
 from gauntlet.release.version import ReleaseVersion
 
@@ -43,11 +43,7 @@ def build(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-    repository: Path,
-    releases: Path,
-    location: str,
-    policy: Path | None,
-    matrix: Path | None,
+    places: Places,
 ) -> None:
     """Bring CANDIDATE's artifacts together; exit 6 where they are not whole, sound and tried.
 
@@ -59,15 +55,15 @@ def build(
     from gauntlet.release.build.use import Bench, BuildRequest, perform_build, plan_build
     from gauntlet.release.folder import ReleaseFolder
     from gauntlet.release.gates.report import gate_lines
-    from gauntlet.release.options import confirm, who
+    from gauntlet.release.options import confirm
 
     if (only or base) and not local:
         raise UsageError("--only and --base are for --local", hint="add --local")
-    place = place_of(repository, releases, location, policy, matrix)
-    folder = ReleaseFolder.of(releases, candidate)
+    place = places.load()
+    folder = ReleaseFolder.of(places.releases, candidate)
     bench = Bench(
-        repository=repository,
-        location=location,
+        repository=places.repository,
+        location=places.location,
         policy=place.policy,
         matrix=place.matrix,
         release=folder,
@@ -91,7 +87,7 @@ def build(
         click.echo(json.dumps({"plan": lines}, indent=2) if as_json else "\n".join(lines))
         return
     confirm(planned.lines(), yes=yes, what=f"Build {known.name}?")
-    gate = perform_build(bench, shop, request, planned, now=utc_now(), by=who(by, repository))
+    gate = perform_build(bench, shop, request, planned, now=utc_now(), by=places.who(by))
     told = json.dumps(gate.plain(), indent=2) if as_json else "\n".join(gate_lines(gate))
     click.echo(told)
     if gate.state != "PASS":

@@ -5,25 +5,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from gauntlet.core.yaml_file import StrictModel
+from gauntlet.warehouse.failure_classes import FailureClass
 
-FailureClass = Literal[
-    "test_regression",
-    "build_regression",
-    "accuracy_regression",
-    "perf_regression",
-    "flaky",
-    "dependency",
-    "image_build",
-    "infra_machine",
-    "infra_network",
-    "infra_capacity",
-    "infra_agent",
-    "upstream_hub",
-    "timeout",
-    "cancelled",
-    "policy",
-    "unknown",
-]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["never"]
 """Points against a build for each job, or that it is never proposed."""
 

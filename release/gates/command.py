@@ -1,11 +1,10 @@
 """``release gate``: evaluate every gate of a candidate, or those of one run."""
 
 import json
-from pathlib import Path
 
 import click
 
-from gauntlet.release.gates.options import place_of, place_options
+from gauntlet.release.gates.options import Places, place_options
 from gauntlet.release.options import VERSION, by_option, json_option
 from gauntlet.release.version import ReleaseVersion
 
@@ -26,28 +25,23 @@ def gate(
     dry_run: bool,
     by: str,
     as_json: bool,
-    repository: Path,
-    releases: Path,
-    location: str,
-    policy: Path | None,
-    matrix: Path | None,
+    places: Places,
 ) -> None:
     """Evaluate the gates of CANDIDATE (v1.2.3rc1; v1.2.3 is its newest); exit 6 if one is open."""
     from gauntlet.core.clock import utc_now
     from gauntlet.core.errors import NotQualifiedError, UsageError
     from gauntlet.release.gates.report import lines_of
     from gauntlet.release.gates.use import evaluate_candidate, record_evaluation
-    from gauntlet.release.options import who
 
     if (candidate is None) == (run_id is None):
         raise UsageError("give a candidate, or --run RUN_ID", hint="release gate v1.2.3rc1")
     if candidate is None:
-        _of_run(str(run_id), location, dry_run=dry_run, as_json=as_json)
+        _of_run(str(run_id), places.location, dry_run=dry_run, as_json=as_json)
         return
-    place, now = place_of(repository, releases, location, policy, matrix), utc_now()
+    place, now = places.load(), utc_now()
     done = evaluate_candidate(place, candidate, now)
     if not dry_run:
-        record_evaluation(place, done, now, who(by, repository))
+        record_evaluation(place, done, now, places.who(by))
     if as_json:
         gates = [each.plain() for each in done.result.gates]
         told = {"candidate": done.result.candidate, "commit": done.result.commit}

@@ -1,11 +1,10 @@
 """``release waive``: let named problems of a gate pass, with a person, a reason and an end."""
 
 import json
-from pathlib import Path
 
 import click
 
-from gauntlet.release.gates.options import place_of, place_options
+from gauntlet.release.gates.options import Places, place_options
 from gauntlet.release.options import VERSION, acting_options, by_option, json_option
 from gauntlet.release.version import ReleaseVersion
 
@@ -39,28 +38,24 @@ def waive(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-    repository: Path,
-    releases: Path,
-    location: str,
-    policy: Path | None,
-    matrix: Path | None,
+    places: Places,
 ) -> None:  # fmt: skip
     """Let PROBLEMS of GATE pass, as `release why` lists them. Later ones are not covered."""
     from gauntlet.core.clock import utc_now
     from gauntlet.core.errors import UsageError
     from gauntlet.release.gates.use import WaiverRequest, waive
-    from gauntlet.release.options import confirm, who
+    from gauntlet.release.options import confirm
 
     if not reason.strip():
         raise UsageError("a waiver needs a reason", hint="--reason TEXT")
-    place, now = place_of(repository, releases, location, policy, matrix), utc_now()
+    place, now = places.load(), utc_now()
     request = WaiverRequest(
         gate=gate,
         keys=problems,
         everything=everything,
         reason=reason.strip(),
         days=days,
-        by=who(by, repository),
+        by=places.who(by),
     )
     covered = waive(place, candidate, request, now, dry_run=True)
     lines = [f"{candidate}: waive {gate} for {days:g} days, by {request.by}: {request.reason}"]

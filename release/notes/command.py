@@ -1,10 +1,8 @@
 """``release notes``: what was merged since the last release, by area."""
 
-from pathlib import Path
-
 import click
 
-from gauntlet.release.gates.options import place_of, place_options
+from gauntlet.release.gates.options import Places, place_options
 from gauntlet.release.options import VERSION, json_option
 from gauntlet.release.version import ReleaseVersion
 
@@ -17,11 +15,7 @@ def notes(
     *,
     version: ReleaseVersion,
     as_json: bool,
-    repository: Path,
-    releases: Path,
-    location: str,
-    policy: Path | None,
-    matrix: Path | None,
+    places: Places,
 ) -> None:
     """Draft the notes of VERSION: its newest candidate, or the one that is named (v1.2.3rc2).
 
@@ -33,8 +27,8 @@ def notes(
     from gauntlet.release.folder import ReleaseFolder
     from gauntlet.release.notes.use import notes_of, plain_notes_of
 
-    place = place_of(repository, releases, location, policy, matrix)
-    release = ReleaseFolder.of(releases, version).load()
+    place = places.load()
+    release = ReleaseFolder.of(places.releases, version).load()
     candidate = release.candidate_of(version)
     if as_json:
         click.echo(json.dumps(plain_notes_of(place, release, candidate), indent=2))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gauntlet.release.gates.options import place_of, place_options
+from gauntlet.release.gates.options import Places, place_options
 from gauntlet.release.options import VERSION, acting_options, by_option, json_option
 from gauntlet.release.version import ReleaseVersion
 
@@ -32,11 +32,7 @@ def publish(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-    repository: Path,
-    releases: Path,
-    location: str,
-    policy: Path | None,
-    matrix: Path | None,
+    places: Places,
 ) -> None:  # fmt: skip
     """Publish VERSION: its newest candidate, or the one that is named (v1.2.3rc2).
 
@@ -46,11 +42,11 @@ def publish(
     import json
 
     from gauntlet.core.clock import utc_now
-    from gauntlet.release.options import confirm, who
+    from gauntlet.release.options import confirm
     from gauntlet.release.ship.options import press_of
     from gauntlet.release.ship.publish import perform_publish, plan_publish
 
-    place, name = place_of(repository, releases, location, policy, matrix), who(by, repository)
+    place, name = places.load(), places.who(by)
     press = press_of(place, version, remote=remote, staging=staging, key=key)
     planned = plan_publish(press, version, utc_now(), name, record=not dry_run)
     if not dry_run:

@@ -1,11 +1,10 @@
 """``release rollback``: let moving tags and the index lead to the release before."""
 
 import json
-from pathlib import Path
 
 import click
 
-from gauntlet.release.gates.options import place_of, place_options
+from gauntlet.release.gates.options import Places, place_options
 from gauntlet.release.options import VERSION, acting_options, by_option, json_option
 from gauntlet.release.version import ReleaseVersion
 
@@ -25,21 +24,17 @@ def rollback(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-    repository: Path,
-    releases: Path,
-    location: str,
-    policy: Path | None,
-    matrix: Path | None,
+    places: Places,
 ) -> None:
     """Plan the way back from VERSION, and with a yes take it. What shipped by name stays."""
-    from gauntlet.release.options import confirm, who
+    from gauntlet.release.options import confirm
     from gauntlet.release.ship.rollback_use import plan_from_record, take_back
 
-    place = place_of(repository, releases, location, policy, matrix)
+    place = places.load()
     planned, store = plan_from_record(place, version, back_to)
     if not dry_run:
         confirm(planned.lines(), yes=yes, what=f"Roll {version} back?")
-        take_back(place, planned, store, by=who(by, repository))
+        take_back(place, planned, store, by=places.who(by))
     if as_json:
         click.echo(json.dumps({**planned.plain(), "done": not dry_run}, indent=2))
     else:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gauntlet.release.gates.options import place_of, place_options
+from gauntlet.release.gates.options import Places, place_options
 from gauntlet.release.options import VERSION, json_option
 from gauntlet.release.version import ReleaseVersion
 
@@ -41,11 +41,7 @@ def verify(
     registry: str,
     no_tag: bool,
     as_json: bool,
-    repository: Path,
-    releases: Path,
-    location: str,
-    policy: Path | None,
-    matrix: Path | None,
+    places: Places,
 ) -> None:  # fmt: skip
     """Check what is published of VERSION against its record; exit 6 where anything differs."""
     from gauntlet.core.errors import NotQualifiedError, UsageError
@@ -57,19 +53,19 @@ def verify(
     from gauntlet.release.proof.keys import load_public_key
     from gauntlet.release.ship.verify import Published, verify_release
 
-    place = place_of(repository, releases, location, policy, matrix)
+    place = places.load()
     trusted = key or Path(place.policy.publish.public_key)
     if trusted == Path():
         msg = "which public key is trusted? a record is checked against one that is known"
         raise UsageError(msg, hint="--key FILE.pub, or publish.public_key of the policy")
     published = Published(
-        documents=documents or ReleaseFolder.of(releases, version).published / "documents",
+        documents=documents or ReleaseFolder.of(places.releases, version).published / "documents",
         key=load_public_key(trusted),
         matrix=place.matrix,
         store=Skopeo(plain_http=place.policy.images.plain_http),
         index=index,
         registry=Place.parse(registry) if registry else None,
-        remote=None if no_tag else remote_of(place.policy, repository),
+        remote=None if no_tag else remote_of(place.policy, places.repository),
     )
     record, findings = verify_release(published)
     if record.version != version.final.tag:

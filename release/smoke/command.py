@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gauntlet.release.gates.options import place_of, place_options
+from gauntlet.release.gates.options import Places, place_options
 from gauntlet.release.options import VERSION
 from gauntlet.release.version import ReleaseVersion
 
@@ -35,11 +35,7 @@ def smoke(
     staging: str,
     dependencies: Path | None,
     out: Path | None,
-    repository: Path,
-    releases: Path,
-    location: str,
-    policy: Path | None,
-    matrix: Path | None,
+    places: Places,
 ) -> None:  # fmt: skip
     """Install or start one artifact of CANDIDATE, and ask it once; exit 6 where it does not answer.
 
@@ -49,7 +45,7 @@ def smoke(
     from gauntlet.core.files import write_atomic
     from gauntlet.release.build.try_one import OneTrial, try_one
 
-    place = place_of(repository, releases, location, policy, matrix)
+    place = places.load()
     trial = OneTrial(
         version=candidate,
         cell=cell,
