@@ -25,6 +25,7 @@ from gauntlet.release.policy import ReleasePolicy
 from gauntlet.release.smoke.image import ImageTrial, try_image
 from gauntlet.release.smoke.result import SmokeResult, host_platform
 from gauntlet.release.smoke.wheel import WheelTrial, try_wheel
+from gauntlet.release.state import Release
 from gauntlet.release.version import ReleaseVersion
 from gauntlet.release.wheels.check import check_wheels
 from gauntlet.release.wheels.find import fill, wheel_artifact
@@ -98,6 +99,7 @@ def perform_build(
     Only one process at a time works on a release; killed anywhere and run again it goes on.
     """
     with bench.release.held():
+        _ensure_open(bench.release.load(), shop.candidate.name)
         _sweep(shop.folder)
         for path in plan.collect:
             _adopt(path, shop)
@@ -224,6 +226,14 @@ def _smoke(
         if _platform(each) == here:
             newest[each.digest] = try_cell(bench, shop, each, None, request.dependencies)
     yield from newest.values()
+
+
+def _ensure_open(state: Release, candidate: str) -> None:
+    """Refuse to touch what is being published, or was. Raises UsageError."""
+    begun = state.published or state.publishing
+    if begun is not None and begun.candidate == candidate:
+        msg = f"{candidate} is being published, or was: its artifacts stay as they were proven"
+        raise UsageError(msg, hint="tag the next candidate, if they are not good")
 
 
 def _sweep(folder: Path) -> None:

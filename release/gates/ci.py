@@ -69,6 +69,9 @@ def decide_ci(rule: CiGate, subject: Subject, facts: Facts, now: datetime) -> Ga
     unrecorded = sum(not job.image for job in usable)
     if unrecorded and subject.images:
         notes.append(f"{unrecorded} of {len(usable)} attempts did not record their image")
+    if rule.as_before and not facts.previous_jobs:
+        before = subject.previous or "a release before"
+        notes.append(f"no build of {before} is known: nothing tells which jobs should be there")
     quarantined_tests = sum(name.startswith("test/") for name in facts.quarantines)
     if quarantined_tests:
         notes.append(f"{quarantined_tests} tests are in quarantine: they ran and blocked nothing")
@@ -127,7 +130,7 @@ def _usable(
     rule: CiGate, subject: Subject, jobs: Iterable[JobFact], now: datetime
 ) -> tuple[list[JobFact], list[str]]:
     """Attempts that count, and why others do not."""
-    wanted = {subject.images.get(rule.image, "")} if rule.image else set(subject.images.values())
+    wanted = _wanted_images(rule, subject)
     usable, other_image, stale, early = [], set(), set(), set()
     for job in jobs:
         if job.at > now + SKEW:
@@ -144,6 +147,13 @@ def _usable(
         "ended in the future: a clock is wrong": early,
     }
     return usable, [f"not counted, {why}: {_some(keys)}" for why, keys in reasons.items() if keys]
+
+
+def _wanted_images(rule: CiGate, subject: Subject) -> set[str]:
+    """Digests that jobs may have run in; none: any."""
+    if rule.image == "*":
+        return set()
+    return {subject.images.get(rule.image, "")} if rule.image else set(subject.images.values())
 
 
 def _lanes(lanes: Sequence[Lane], outcomes: Sequence[Outcome]) -> Iterator[Problem]:

@@ -181,7 +181,8 @@ def _of_need(
     need = counted.need
     place = need.recipe if need.accelerator == "*" else f"{need.recipe} on {need.accelerator}"
     if not counted.runs:
-        message = f"no run of {place} compares {subject.name} with {subject.previous}"
+        against = subject.previous or "a release before it, as there is none"
+        message = f"no run of {place} compares {subject.name} with {against}"
         if counted.refused:
             message += f" ({counted.refused[-1]})"
         remedy = "measure both sides in one run, and judge it"

@@ -40,7 +40,7 @@ class CiGate(StrictModel):
     """Failed jobs that a quarantine lets through, and tests in quarantine together."""
     image: str = ""
     """Id of the image that the jobs have to have run in, where they record it; empty: any of the
-    candidate's."""
+    candidate's; ``*``: any at all, where tests run in images of their own."""
     fresh_days: int = Field(default=14, ge=1)
 
 

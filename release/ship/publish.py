@@ -157,14 +157,18 @@ def perform_publish(press: Press, plan: PublishPlan, *, now: datetime, by: str, 
     with press.folder.held():
         state = press.folder.load()
         if state.published is not None:
+            # A process that was killed at the very end has told nobody.
+            press.office.follow(press.folder, state, _deed(press, state, plan, state.published))
             tell(f"{state.version} is published already")
             return
         # Without a key nothing is begun.
         signer = press.signer()
         state = _begin(press, state, plan, now=now, by=by)
         begun = state.publishing
-        if begun is None:
-            raise UsageError(f"publishing of {state.version} was not begun")
+        if begun is None or begun.candidate != plan.candidate.name:
+            other = begun.candidate if begun else "nothing"
+            msg = f"somebody began to publish {other} meanwhile, not {plan.candidate.name}"
+            raise UsageError(msg, hint="run it again to see where that stands")
         documents = write_documents(_papers(press, state, plan, begun), press.documents, signer)
         tell(f"documents: {len(documents)} in {press.documents}")
         if plan.promotion is not None:

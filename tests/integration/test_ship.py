@@ -11,6 +11,7 @@ from gauntlet.core.clock import utc_now
 from gauntlet.core.files import sole_holder
 from gauntlet.release.proof.keys import new_key
 from gauntlet.release.ship import publish as publishing
+from gauntlet.warehouse.store import open_store
 
 
 @pytest.fixture(scope="module")
@@ -228,3 +229,31 @@ def test_a_candidate_s_tag_that_is_gone_does_not_ship(ready):
     ready.git("push", "--quiet", "origin", ":refs/tags/v1.2.0rc1")
     assert ready.release("publish", "v1.2.0", "--yes") == 6
     assert "has v1.2.0rc1 at nothing" in ready.err
+
+
+def test_what_is_being_published_is_not_built_again(ready, monkeypatch):
+    def die(*_args, **_kwargs):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "place_files", die)
+        with pytest.raises(Killed):
+            ready.release("publish", "v1.2.0", "--yes")
+    assert ready.release("build", "v1.2.0rc1", "--no-try", "--yes") == 2
+    assert "its artifacts stay as they were proven" in ready.err
+
+
+def test_a_publishing_that_was_killed_at_its_very_end_is_told_by_the_next(ready, monkeypatch):
+    def die(*_args, **_kwargs):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "_deed", die)
+        with pytest.raises(Killed):
+            ready.release("publish", "v1.2.0", "--yes")
+    assert ready.state_folder.load().published is not None
+    assert ready.release("publish", "v1.2.0", "--yes") == 0
+    with open_store(ready.location) as store:
+        rows = store.query("decisions_about", subject="release/v1.2.0")
+    told = [json.loads(row["evidence"]) for row in rows if row["outcome"] == "published"]
+    assert ready.cut_at in [each["commit"] for each in told]

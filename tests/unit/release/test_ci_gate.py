@@ -140,6 +140,16 @@ def test_jobs_may_have_to_run_in_one_named_image():
     assert "1 of 1 attempts did not record their image" in gate(job("a"), rule=rule).notes
 
 
+def test_tests_may_run_in_images_of_their_own():
+    rule = CI.model_copy(update={"image": "*"})
+    assert gate(job("a", image=OTHER_IMAGE), rule=rule).state == "PASS"
+
+
+def test_an_unknown_last_build_is_said():
+    assert any("no build of v1.1.0 is known" in note for note in gate(job("a")).notes)
+    assert not any("is known" in n for n in gate(job("a"), previous_jobs=frozenset({"a"})).notes)
+
+
 def test_a_build_that_waits_for_somebody_is_said():
     assert "a person is waited for in #12" in gate(job("a"), blocked_builds=(12,)).notes
 
