@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gauntlet.release.gates.use import Place
-    from gauntlet.release.ship.publish import Press
+    from gauntlet.release.ship.plan import Press
     from gauntlet.release.version import ReleaseVersion
 
 
@@ -17,7 +17,7 @@ def press_of(
     from gauntlet.release.folder import ReleaseFolder
     from gauntlet.release.notes.use import notes_of
     from gauntlet.release.offices import office_of, remote_of
-    from gauntlet.release.ship.publish import Press
+    from gauntlet.release.ship.plan import Press
     from gauntlet.release.ship.signing import signer_of
     from gauntlet.release.version import ReleaseVersion
 

@@ -44,7 +44,8 @@ def publish(
     from gauntlet.core.clock import utc_now
     from gauntlet.release.options import confirm
     from gauntlet.release.ship.options import press_of
-    from gauntlet.release.ship.publish import perform_publish, plan_publish
+    from gauntlet.release.ship.plan import plan_publish
+    from gauntlet.release.ship.publish import perform_publish
 
     place, name = places.load(), places.who(by)
     press = press_of(place, version, remote=remote, staging=staging, key=key)

@@ -83,7 +83,7 @@ def test_a_pod_on_amd_asks_for_amd():
 
 
 def status(phase="Running", **changes):
-    container = {"name": "engine", "imageID": "docker.io/vllm@sha256:ab"}
+    container = {"name": "engine", "imageID": "registry.example.org/vllm@sha256:ab"}
     container["state"] = changes.pop("state", {"running": {"startedAt": "x"}})
     inner = {"phase": phase, "podIP": "10.0.0.7", "containerStatuses": [container], **changes}
     return json.dumps({"kind": "Pod", "metadata": {}, "status": inner})
