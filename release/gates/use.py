@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from gauntlet.core.errors import unknown_name
 from gauntlet.core.git import find_commit, git
 from gauntlet.release.build.report import artifacts_gate
 from gauntlet.release.folder import ReleaseFolder
@@ -14,6 +15,7 @@ from gauntlet.release.gates.evidence import read_facts
 from gauntlet.release.gates.facts import Subject
 from gauntlet.release.gates.model import GateResult, Problem, Qualification
 from gauntlet.release.gates.record import qualification_rows, recorded, waiver_row
+from gauntlet.release.gates.rules import CiGate
 from gauntlet.release.gates.waivers import ensure_allowed, problems_to_waive
 from gauntlet.release.matrix.model import Matrix
 from gauntlet.release.picks.check import check_branch
@@ -47,6 +49,7 @@ class Evaluated:
 
 def evaluate_candidate(place: Place, version: ReleaseVersion, now: datetime) -> Evaluated:
     """Evaluate all gates of a candidate on what is recorded. Nothing is asked of a network."""
+    _check_images(place)
     folder = ReleaseFolder.of(place.releases, version)
     release = folder.load()
     candidate = release.candidate_of(version)
@@ -143,6 +146,19 @@ def commits_between(repository: Path, before: str, after: str) -> Sequence[Commi
     listed = git(repository, "log", "--format=%H%x09%s", f"{before}..{after}", "--")
     lines = (line.partition("\t") for line in listed.splitlines())
     return [Commit(sha=sha, title=title) for sha, _, title in lines]
+
+
+def _check_images(place: Place) -> None:
+    """Refuse gates on images that nobody builds: they could never pass. Raises UsageError."""
+    known = {cell.id for cell in place.matrix.images}
+    for gate in place.policy.gates:
+        asked = [gate.image] if isinstance(gate, CiGate) else [need.image for need in gate.runs]
+        for image in asked:
+            if image not in {"", "*"} and image not in known:
+                hint = (
+                    f"gate {gate.name} of the policy asks for it; --matrix and --policy go together"
+                )
+                raise unknown_name("image of the matrix", image, known, hint=hint)
 
 
 def _branch_gate(place: Place, release: Release, candidate: Candidate) -> GateResult:

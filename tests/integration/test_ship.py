@@ -257,3 +257,10 @@ def test_a_publishing_that_was_killed_at_its_very_end_is_told_by_the_next(ready,
         rows = store.query("decisions_about", subject="release/v1.2.0")
     told = [json.loads(row["evidence"]) for row in rows if row["outcome"] == "published"]
     assert ready.cut_at in [each["commit"] for each in told]
+
+
+def test_a_policy_that_asks_for_an_image_of_another_matrix_is_refused(ready):
+    policy = ready.folder.parent / "policy.yaml"
+    policy.write_text(policy.read_text().replace("kind: ci,", "kind: ci, image: cuda,"))
+    assert ready.release("gate", "v1.2.0") == 2
+    assert "unknown image of the matrix 'cuda'" in ready.err
