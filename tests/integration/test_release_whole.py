@@ -15,7 +15,7 @@ from release_world import World, clean
 from stores import served_folder
 
 DOCUMENTS = "v1.2.0/published/documents"
-KILLS = 20 if os.environ.get("GAUNTLET_SLOW") == "full" else 5
+KILLS = 20 if os.environ.get("GAUNTLET_SLOW") == "full" else 3
 needs_programs = pytest.mark.skipif(
     not all(map(shutil.which, ("buildah", "skopeo", "docker-registry", "gcc"))),
     reason="needs buildah, skopeo, docker-registry and a C compiler",
