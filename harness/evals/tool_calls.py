@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+import uvloop
 
 from gauntlet import __version__
 from gauntlet.core.ids import digest
@@ -49,7 +50,10 @@ def _json_schema_types(node: object) -> object:
 
 def ask_tool_tasks(endpoint: Endpoint, task: ToolCallEval, tasks: Sequence[ToolTask]) -> Asked:
     """Ask every task once and return one sample each, in order."""
-    samples = asyncio.run(_ask_all(endpoint, task, tasks))
+    # A loop of Python's own that an interrupt meets half made prints a traceback when it goes.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.get_loop()
+        samples = runner.run(_ask_all(endpoint, task, tasks))
     score = Score(
         task=task.name,
         metric="accuracy",
