@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from gauntlet import __version__
-from gauntlet.core.errors import NotQualifiedError, UsageError
+from gauntlet.core.errors import InfrastructureError, NotQualifiedError, UsageError
 from gauntlet.core.files import write_atomic
 from gauntlet.release.deeds import Deed
 from gauntlet.release.findings import errors_of
@@ -91,6 +91,9 @@ def _begin(press: Press, state: Release, plan: PublishPlan, *, now: datetime, by
     """Keep the decision: gates and notes first, then that publishing has begun."""
     if state.publishing is not None:
         return state
+    if state.candidate_of(ReleaseVersion.parse(plan.candidate.name)) != plan.candidate:
+        msg = f"{plan.candidate.name} changed after it was judged"
+        raise InfrastructureError(msg, hint="run it again: what is there now is judged anew")
     gates = [gate.model_dump(mode="json") for gate in plan.gates]
     path = press.folder.published / QUALIFICATION
     write_atomic(path, json.dumps(gates, indent=2) + "\n", fsync=True)

@@ -10,6 +10,7 @@ from stores import served_folder
 from gauntlet.core.clock import utc_now
 from gauntlet.core.files import sole_holder
 from gauntlet.release.proof.keys import new_key
+from gauntlet.release.ship import plan as planning
 from gauntlet.release.ship import publish as publishing
 from gauntlet.warehouse.store import open_store
 
@@ -147,15 +148,21 @@ class Killed(BaseException):
     """The end of the process, which nothing catches."""
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_stopped_at_any_step_the_same_command_goes_on(ready, monkeypatch, step):
+def publish_and_die(shop, monkeypatch, step):
+    """Publish, and end the process where it comes to a step."""
+
     def die(*_args, **_kwargs):
         raise Killed
 
     with monkeypatch.context() as patched:
         patched.setattr(publishing, step, die)
         with pytest.raises(Killed):
-            ready.release("publish", "v1.2.0", "--yes")
+            shop.release("publish", "v1.2.0", "--yes")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_stopped_at_any_step_the_same_command_goes_on(ready, monkeypatch, step):
+    publish_and_die(ready, monkeypatch, step)
     ready.green("failed", number=4)
     assert ready.release("publish", "v1.2.0rc9", "--yes") == 2
     # The decision was taken: what came in after it is for the next release.
@@ -168,13 +175,7 @@ def test_stopped_at_any_step_the_same_command_goes_on(ready, monkeypatch, step):
 
 
 def test_a_second_candidate_does_not_slip_in_once_publishing_began(ready, monkeypatch):
-    def die(*_args, **_kwargs):
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(publishing, "place_files", die)
-        with pytest.raises(Killed):
-            ready.release("publish", "v1.2.0", "--yes")
+    publish_and_die(ready, monkeypatch, "place_files")
     fix = ready.edit("Fix (#8)", 3, "fixed")
     ready.push()
     assert ready.release("picks", "v1.2.0", fix, "--apply", "--yes", "--waive", "late") == 0
@@ -232,25 +233,13 @@ def test_a_candidate_s_tag_that_is_gone_does_not_ship(ready):
 
 
 def test_what_is_being_published_is_not_built_again(ready, monkeypatch):
-    def die(*_args, **_kwargs):
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(publishing, "place_files", die)
-        with pytest.raises(Killed):
-            ready.release("publish", "v1.2.0", "--yes")
+    publish_and_die(ready, monkeypatch, "place_files")
     assert ready.release("build", "v1.2.0rc1", "--no-try", "--yes") == 2
     assert "its artifacts stay as they were proven" in ready.err
 
 
 def test_a_publishing_that_was_killed_at_its_very_end_is_told_by_the_next(ready, monkeypatch):
-    def die(*_args, **_kwargs):
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(publishing, "_deed", die)
-        with pytest.raises(Killed):
-            ready.release("publish", "v1.2.0", "--yes")
+    publish_and_die(ready, monkeypatch, "_deed")
     assert ready.state_folder.load().published is not None
     assert ready.release("publish", "v1.2.0", "--yes") == 0
     with open_store(ready.location) as store:
@@ -264,3 +253,19 @@ def test_a_policy_that_asks_for_an_image_of_another_matrix_is_refused(ready):
     policy.write_text(policy.read_text().replace("kind: ci,", "kind: ci, image: cuda,"))
     assert ready.release("gate", "v1.2.0") == 2
     assert "unknown image of the matrix 'cuda'" in ready.err
+
+
+def test_a_candidate_that_changed_after_it_was_judged_does_not_ship(ready, monkeypatch):
+    judged = planning.plan_publish
+
+    def slowly(*arguments, **options):
+        plan = judged(*arguments, **options)
+        state = ready.state_folder.load()
+        changed = state.candidates[0].model_copy(update={"artifacts": ()})
+        ready.state_folder.save(state.with_candidate(changed))
+        return plan
+
+    monkeypatch.setattr(planning, "plan_publish", slowly)
+    assert ready.release("publish", "v1.2.0", "--yes") == 4
+    assert "v1.2.0rc1 changed after it was judged" in ready.err
+    assert ready.state_folder.load().publishing is None
