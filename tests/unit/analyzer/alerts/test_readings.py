@@ -44,7 +44,7 @@ def of_changes(*names, **changes):
             of_changes("#1", "#2", failure_class="test_regression"), {}, id="a test's own failure"
         ),
         pytest.param(
-            of_changes("#1", "#2", failure_class="infra_network", line="developer.download.nvidia.com: timed out"),
+            of_changes("#1", "#2", failure_class="infra_network", line="get.nvidia.com: timed out"),
             {"dependency": 2},
             id="a package host that does not answer",
         ),
