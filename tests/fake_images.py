@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gauntlet.core.errors import ExternalServiceError, UsageError
-from gauntlet.release.images.manifest import ImageConfig, Manifest, digest_of, index_bytes
-from gauntlet.release.images.reference import Place
+from gauntlet.images.oci.manifest import ImageConfig, Manifest, digest_of, index_bytes
+from gauntlet.images.oci.reference import Place
 
 
 class FakeImages:

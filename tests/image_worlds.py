@@ -4,10 +4,10 @@ from fake_images import FakeImages
 from oci_images import COMMIT, SmallImage, write_layout
 from small_wheel import installed, small_wheel
 
+from gauntlet.images.oci.reference import Place
 from gauntlet.release.artifacts import Artifact
 from gauntlet.release.images.check import Built
 from gauntlet.release.images.promotion import plan_promotion, read_staged, read_tags
-from gauntlet.release.images.reference import Place
 from gauntlet.release.matrix.model import Matrix
 from gauntlet.release.version import ReleaseVersion
 

@@ -9,9 +9,9 @@ from local_base import MACHINES, local_base
 from oci_images import COMMIT, digest_of
 from small_wheel import small_wheel
 
+from gauntlet.images.oci.reference import Place
 from gauntlet.release.images.build import ImageBuild, build_image, image_labels
 from gauntlet.release.images.check import Built
-from gauntlet.release.images.reference import Place
 
 CREATED = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PLATFORM = f"linux/{MACHINES[platform.machine()]}"

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gauntlet.images.oci.reference import Place, Reference
+from gauntlet.images.oci.registry import ImageStore
+from gauntlet.images.oci.skopeo import Skopeo
 from gauntlet.release.folder import ReleaseFolder
-from gauntlet.release.images.reference import Place, Reference
-from gauntlet.release.images.registry import ImageStore
-from gauntlet.release.images.skopeo import Skopeo
 from gauntlet.release.matrix.model import ImageCell
 from gauntlet.release.policy import ReleasePolicy
 from gauntlet.release.state import Candidate

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from gauntlet.core.files import write_atomic
+from gauntlet.core.findings import Finding
 from gauntlet.core.yaml_file import StrictModel, load_model
 from gauntlet.release.artifacts import Artifact
-from gauntlet.release.findings import Finding
 from gauntlet.release.gates.model import GateResult, Problem
 from gauntlet.release.matrix.model import Matrix
 from gauntlet.release.smoke.result import SmokeResult

@@ -8,18 +8,18 @@ from datetime import datetime
 from pathlib import Path
 
 from gauntlet.core.errors import UsageError
+from gauntlet.core.findings import Finding
 from gauntlet.core.ids import file_digest
 from gauntlet.core.yaml_file import load_model
+from gauntlet.images.oci.manifest import Manifest
 from gauntlet.release import decisions
 from gauntlet.release.artifacts import Artifact
 from gauntlet.release.build.local import LocalBuild, LocalPlan, build_local, plan_local
 from gauntlet.release.build.place import Workshop
 from gauntlet.release.build.report import BuildReport, artifacts_gate, find_report, save_report
-from gauntlet.release.findings import Finding
 from gauntlet.release.folder import ReleaseFolder
 from gauntlet.release.gates.model import GateResult
 from gauntlet.release.images.check import Built, check_images
-from gauntlet.release.images.manifest import Manifest
 from gauntlet.release.matrix.model import Matrix
 from gauntlet.release.policy import ReleasePolicy
 from gauntlet.release.smoke.image import ImageTrial, try_image

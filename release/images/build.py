@@ -14,12 +14,12 @@ from pathlib import Path
 from gauntlet.core.errors import InfrastructureError, UsageError
 from gauntlet.core.files import write_atomic
 from gauntlet.core.proc import CommandError, run
+from gauntlet.images.oci.manifest import Manifest
+from gauntlet.images.oci.reference import Reference
+from gauntlet.images.oci.registry import ImageStore
+from gauntlet.images.oci.skopeo import Skopeo
+from gauntlet.images.oci.storage import BuildStorage, build_storage
 from gauntlet.release.artifacts import Artifact
-from gauntlet.release.images.manifest import Manifest
-from gauntlet.release.images.reference import Reference
-from gauntlet.release.images.registry import ImageStore
-from gauntlet.release.images.skopeo import Skopeo
-from gauntlet.release.images.storage import BuildStorage, build_storage
 from gauntlet.release.matrix.model import ImageCell
 from gauntlet.release.version import ReleaseVersion
 

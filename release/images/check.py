@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from gauntlet.core.findings import Finding
+from gauntlet.images.oci.manifest import ImageConfig, Manifest
+from gauntlet.images.oci.reference import Place, Reference
+from gauntlet.images.oci.registry import ImageStore
 from gauntlet.release.artifacts import Artifact
-from gauntlet.release.findings import Finding
 from gauntlet.release.images.installed import differences, read_wheel
-from gauntlet.release.images.manifest import ImageConfig, Manifest
-from gauntlet.release.images.reference import Place, Reference
-from gauntlet.release.images.registry import ImageStore
 from gauntlet.release.images.settings import ImageSettings
 from gauntlet.release.matrix.model import ImageCell, Matrix
 from gauntlet.release.version import ReleaseVersion

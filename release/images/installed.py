@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from gauntlet.core.errors import UsageError
-from gauntlet.release.images.layers import read_files
+from gauntlet.images.oci.layers import read_files
 
 _CHUNK = 1 << 20
 _SHOWN = 5

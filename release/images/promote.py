@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from gauntlet.core.errors import ExternalServiceError, NotQualifiedError
+from gauntlet.images.oci.reference import Place, Reference
+from gauntlet.images.oci.registry import ImageStore, digest_at
 from gauntlet.release.images.promotion import CopyImage, MoveTag, Promotion, Step, WriteList
-from gauntlet.release.images.reference import Place, Reference
-from gauntlet.release.images.registry import ImageStore, digest_at
 
 _LOGGER = logging.getLogger(__name__)
 

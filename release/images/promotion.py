@@ -8,10 +8,10 @@ from pydantic import Field
 
 from gauntlet.core.errors import UsageError
 from gauntlet.core.yaml_file import StrictModel
+from gauntlet.images.oci.manifest import IndexEntry, digest_of, index_bytes
+from gauntlet.images.oci.reference import Place
+from gauntlet.images.oci.registry import ImageStore
 from gauntlet.release.artifacts import Artifact, Digest
-from gauntlet.release.images.manifest import IndexEntry, digest_of, index_bytes
-from gauntlet.release.images.reference import Place
-from gauntlet.release.images.registry import ImageStore
 from gauntlet.release.images.tags import moving_tags, newer_than, platform_tag, version_tag
 from gauntlet.release.matrix.model import ImageCell, Matrix
 from gauntlet.release.version import ReleaseVersion

@@ -4,7 +4,7 @@ from pydantic import Field, field_validator
 
 from gauntlet.core.errors import UsageError
 from gauntlet.core.yaml_file import StrictModel
-from gauntlet.release.images.reference import Place
+from gauntlet.images.oci.reference import Place
 
 _OCI = "org.opencontainers.image"
 

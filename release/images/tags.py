@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from gauntlet.core.errors import UsageError
-from gauntlet.release.findings import Finding
-from gauntlet.release.images.manifest import Manifest
-from gauntlet.release.images.reference import Place, Reference
-from gauntlet.release.images.registry import ImageStore
+from gauntlet.core.findings import Finding
+from gauntlet.images.oci.manifest import Manifest
+from gauntlet.images.oci.reference import Place, Reference
+from gauntlet.images.oci.registry import ImageStore
 from gauntlet.release.matrix.model import ImageCell, Matrix
 from gauntlet.release.version import ReleaseVersion
 

@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from gauntlet.core.errors import UsageError
-from gauntlet.release.images.reference import Place
+from gauntlet.images.oci.reference import Place
 from gauntlet.release.matrix.model import Matrix
 from gauntlet.release.policy import ReleasePolicy
 

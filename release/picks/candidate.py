@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gauntlet.core.errors import NotQualifiedError
+from gauntlet.core.findings import Finding, errors_of
 from gauntlet.core.git import find_commit, git
 from gauntlet.release.deeds import Deed, Office
-from gauntlet.release.findings import Finding, errors_of
 from gauntlet.release.folder import ReleaseFolder
 from gauntlet.release.picks.check import branch_findings, picks_of, read_branch
 from gauntlet.release.picks.facts import Standing, look_at_branch

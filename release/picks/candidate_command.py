@@ -52,7 +52,7 @@ def candidate(
     the policy's allow does not let it have, or a candidate's tag was moved.
     """
     from gauntlet.core.clock import utc_now
-    from gauntlet.release.findings import errors_of
+    from gauntlet.core.findings import errors_of
     from gauntlet.release.folder import ReleaseFolder
     from gauntlet.release.offices import office_of, remote_of, warn_of_dirt
     from gauntlet.release.picks.candidate import perform_candidate, plan_candidate

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
+from gauntlet.core.findings import Finding
 from gauntlet.core.git import find_commit
-from gauntlet.release.findings import Finding
 from gauntlet.release.picks.history import Change, changes, one_change, patches
 from gauntlet.release.picks.rules import AllowRule
 from gauntlet.release.remote import is_ancestor

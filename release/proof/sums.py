@@ -6,9 +6,9 @@ from pathlib import Path, PurePosixPath
 
 from gauntlet.core.errors import UsageError
 from gauntlet.core.files import write_atomic
+from gauntlet.core.findings import Finding
 from gauntlet.core.ids import file_digest
 from gauntlet.core.yaml_file import read_text
-from gauntlet.release.findings import Finding
 from gauntlet.release.proof.errors import ProofError
 
 SUMS = "SHA256SUMS"

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gauntlet.core.errors import InfrastructureError, NotQualifiedError
+from gauntlet.core.findings import Finding
 from gauntlet.core.ids import file_digest
 from gauntlet.release.artifacts import Artifact
-from gauntlet.release.findings import Finding
 
 
 def files_of(artifacts: Sequence[Artifact]) -> list[Artifact]:

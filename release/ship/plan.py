@@ -7,12 +7,12 @@ from datetime import datetime
 from pathlib import Path
 
 from gauntlet.core.errors import NotQualifiedError, UsageError
+from gauntlet.images.oci import reference
 from gauntlet.release.build.place import Workshop
 from gauntlet.release.deeds import Office
 from gauntlet.release.folder import ReleaseFolder
 from gauntlet.release.gates.record import KeptGate
 from gauntlet.release.gates.use import Place, evaluate_candidate, record_evaluation
-from gauntlet.release.images import reference
 from gauntlet.release.images.promotion import (
     MoveTag,
     Promotion,

@@ -12,8 +12,8 @@ from datetime import datetime
 from gauntlet import __version__
 from gauntlet.core.errors import InfrastructureError, NotQualifiedError, UsageError
 from gauntlet.core.files import write_atomic
+from gauntlet.core.findings import errors_of
 from gauntlet.release.deeds import Deed
-from gauntlet.release.findings import errors_of
 from gauntlet.release.images.promote import promote, reference_of
 from gauntlet.release.images.promotion import (
     MoveTag,

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gauntlet.core.errors import UsageError
-from gauntlet.release.images import reference
+from gauntlet.images.oci import reference
+from gauntlet.images.oci.registry import ImageStore
 from gauntlet.release.images.promote import promote
 from gauntlet.release.images.promotion import Promotion, plan_tag_rollback, read_lists
-from gauntlet.release.images.registry import ImageStore
 from gauntlet.release.index.build import Request, build_index
 from gauntlet.release.index.listing import read_listing
 from gauntlet.release.matrix.model import Matrix

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import UsageError
+from gauntlet.images.oci import reference
+from gauntlet.images.oci.registry import ImageStore
+from gauntlet.images.oci.skopeo import Skopeo
 from gauntlet.release import decisions
 from gauntlet.release.folder import ReleaseFolder
 from gauntlet.release.gates.use import Place
-from gauntlet.release.images import reference
-from gauntlet.release.images.registry import ImageStore
-from gauntlet.release.images.skopeo import Skopeo
 from gauntlet.release.ship.record import RECORD, read_record
 from gauntlet.release.ship.rollback import Rollback, perform_rollback, plan_rollback
 from gauntlet.release.state import RolledBack

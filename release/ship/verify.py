@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gauntlet.core.errors import UsageError
+from gauntlet.core.findings import Finding
 from gauntlet.core.ids import file_digest
-from gauntlet.release.findings import Finding
-from gauntlet.release.images import reference
-from gauntlet.release.images.registry import ImageStore, digest_at
+from gauntlet.images.oci import reference
+from gauntlet.images.oci.registry import ImageStore, digest_at
 from gauntlet.release.images.tags import check_tags, newer_than
 from gauntlet.release.index.listing import read_listing
 from gauntlet.release.matrix.model import Matrix

@@ -45,10 +45,10 @@ def verify(
 ) -> None:  # fmt: skip
     """Check what is published of VERSION against its record; exit 6 where anything differs."""
     from gauntlet.core.errors import NotQualifiedError, UsageError
-    from gauntlet.release.findings import errors_of
+    from gauntlet.core.findings import errors_of
+    from gauntlet.images.oci.reference import Place
+    from gauntlet.images.oci.skopeo import Skopeo
     from gauntlet.release.folder import ReleaseFolder
-    from gauntlet.release.images.reference import Place
-    from gauntlet.release.images.skopeo import Skopeo
     from gauntlet.release.offices import remote_of
     from gauntlet.release.proof.keys import load_public_key
     from gauntlet.release.ship.verify import Published, verify_release

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gauntlet.core.clock import Stopwatch, utc_now
+from gauntlet.core.findings import Finding
 from gauntlet.core.proc import CommandError, run
+from gauntlet.images.oci.manifest import ImageConfig
+from gauntlet.images.oci.reference import Place
+from gauntlet.images.oci.registry import ImageStore
+from gauntlet.images.oci.storage import PROGRAM, BuildStorage, build_storage
 from gauntlet.release.artifacts import Artifact
-from gauntlet.release.findings import Finding
-from gauntlet.release.images.manifest import ImageConfig
-from gauntlet.release.images.reference import Place
-from gauntlet.release.images.registry import ImageStore
-from gauntlet.release.images.storage import PROGRAM, BuildStorage, build_storage
 from gauntlet.release.smoke.result import SmokeResult, Tried, host_platform
 from gauntlet.release.smoke.serve import Server, free_port, serve_once
 from gauntlet.release.smoke.settings import SmokeSettings

@@ -8,9 +8,9 @@ from typing import Literal, Self
 
 from pydantic import Field
 
+from gauntlet.core.findings import Finding, errors_of
 from gauntlet.core.yaml_file import StrictModel
 from gauntlet.release.artifacts import Digest
-from gauntlet.release.findings import Finding, errors_of
 
 _MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 

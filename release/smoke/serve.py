@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 
 from gauntlet.core.clock import Stopwatch
+from gauntlet.core.findings import Finding
 from gauntlet.core.proc import Service
-from gauntlet.release.findings import Finding
 from gauntlet.release.smoke.result import Tried
 from gauntlet.release.smoke.settings import SmokeSettings
 

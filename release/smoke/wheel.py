@@ -15,9 +15,9 @@ from packaging.version import Version
 
 from gauntlet.core.clock import Stopwatch, utc_now
 from gauntlet.core.errors import UsageError
+from gauntlet.core.findings import Finding
 from gauntlet.core.proc import CommandError, run
 from gauntlet.release.artifacts import Artifact
-from gauntlet.release.findings import Finding
 from gauntlet.release.smoke.result import SmokeResult, Tried, host_platform
 from gauntlet.release.smoke.serve import Server, free_port, serve_once
 from gauntlet.release.smoke.settings import SmokeSettings

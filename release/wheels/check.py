@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from gauntlet.release.findings import Finding
+from gauntlet.core.findings import Finding
 from gauntlet.release.matrix.model import Matrix, WheelCell
 from gauntlet.release.version import ReleaseVersion
 from gauntlet.release.wheels.facts import WheelError, WheelFacts, read_wheel

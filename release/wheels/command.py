@@ -9,7 +9,7 @@ from gauntlet.release.options import VERSION, json_option
 from gauntlet.release.version import ReleaseVersion
 
 if TYPE_CHECKING:
-    from gauntlet.release.findings import Finding
+    from gauntlet.core.findings import Finding
     from gauntlet.release.matrix.model import Matrix
 
 
@@ -43,7 +43,7 @@ def check(
     Exit 6 where anything is wrong; warnings alone are 0.
     """
     from gauntlet.core.errors import NotQualifiedError
-    from gauntlet.release.findings import errors_of
+    from gauntlet.core.findings import errors_of
     from gauntlet.release.wheels.check import check_wheels
 
     findings = check_wheels(files, matrix=_matrix(matrix), version=version, build_sdist=build_sdist)
@@ -58,7 +58,7 @@ def _shown(files: tuple[Path, ...], findings: "tuple[Finding, ...]", *, as_json:
     import json
     from dataclasses import asdict
 
-    from gauntlet.release.findings import errors_of
+    from gauntlet.core.findings import errors_of
 
     if not as_json:
         return "\n".join(finding.line() for finding in findings)

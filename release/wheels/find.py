@@ -9,9 +9,9 @@ from pathlib import Path
 from packaging.tags import Tag, parse_tag
 from packaging.version import Version
 
+from gauntlet.core.findings import Finding
 from gauntlet.core.ids import file_digest
 from gauntlet.release.artifacts import Artifact
-from gauntlet.release.findings import Finding
 from gauntlet.release.matrix.model import WheelCell
 from gauntlet.release.wheels.facts import FileName, WheelError, parse_name
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gauntlet.release.findings import Finding
+from gauntlet.core.findings import Finding
 from gauntlet.release.wheels.elf import ElfFacts
 from gauntlet.release.wheels.facts import WheelFacts
 from gauntlet.release.wheels.find import machine, manylinux

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
 from packaging.version import InvalidVersion, Version
 
+from gauntlet.core.findings import Finding
 from gauntlet.core.proc import CommandError, run
-from gauntlet.release.findings import Finding
 from gauntlet.release.version import ReleaseVersion
 from gauntlet.release.wheels.metadata import WheelMetadata, read_metadata
 

@@ -13,10 +13,10 @@ from registry import running_registry
 
 from gauntlet.core.errors import ExitCode, ExternalServiceError, UsageError
 from gauntlet.core.proc import run
-from gauntlet.release.images.manifest import OCI_INDEX, IndexEntry, digest_of, index_bytes
-from gauntlet.release.images.reference import Place, Reference
-from gauntlet.release.images.registry import digest_at
-from gauntlet.release.images.skopeo import Skopeo
+from gauntlet.images.oci.manifest import OCI_INDEX, IndexEntry, digest_of, index_bytes
+from gauntlet.images.oci.reference import Place, Reference
+from gauntlet.images.oci.registry import digest_at
+from gauntlet.images.oci.skopeo import Skopeo
 from gauntlet.services.transport import Patience
 
 AMD, ARM = SmallImage("linux/amd64"), SmallImage("linux/arm64")

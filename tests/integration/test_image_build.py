@@ -13,10 +13,10 @@ from small_image import DOCKERFILE, PLATFORM, Workshop
 
 from gauntlet.core.errors import UsageError
 from gauntlet.core.proc import CommandError
+from gauntlet.images.oci.reference import Place
+from gauntlet.images.oci.skopeo import Skopeo
 from gauntlet.release.images.build import build_image
 from gauntlet.release.images.check import check_images
-from gauntlet.release.images.reference import Place
-from gauntlet.release.images.skopeo import Skopeo
 from gauntlet.release.smoke.image import ImageTrial, try_image
 from gauntlet.release.smoke.settings import SmokeSettings
 

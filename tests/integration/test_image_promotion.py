@@ -10,10 +10,10 @@ from image_worlds import LATER, VERSION, Staged, tags_of
 from registry import running_registry
 
 from gauntlet.core.errors import ExitCode, ExternalServiceError
+from gauntlet.images.oci.reference import Place
+from gauntlet.images.oci.skopeo import Skopeo
 from gauntlet.release.images.check import check_images
 from gauntlet.release.images.promote import promote, summary
-from gauntlet.release.images.reference import Place
-from gauntlet.release.images.skopeo import Skopeo
 from gauntlet.release.images.tags import check_tags
 from gauntlet.release.version import ReleaseVersion
 from gauntlet.services.transport import Patience

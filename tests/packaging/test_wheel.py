@@ -20,6 +20,8 @@ FOLDERS = (
     "harness",
     "services",
     "warehouse",
+    "locks",
+    "images",
     "analyzer",
     "release",
     "hud",

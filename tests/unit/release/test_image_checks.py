@@ -8,11 +8,11 @@ from oci_images import LABELS, SmallImage
 from small_wheel import installed, small_wheel
 
 from gauntlet.core.errors import ExternalServiceError, UsageError
+from gauntlet.images.oci.layers import read_files
+from gauntlet.images.oci.reference import Place
 from gauntlet.release.images.check import check_images, is_root
 from gauntlet.release.images.installed import differences, read_wheel
-from gauntlet.release.images.layers import read_files
 from gauntlet.release.images.promote import promote
-from gauntlet.release.images.reference import Place
 from gauntlet.release.images.settings import ImageSettings
 from gauntlet.release.images.tags import check_tags
 from gauntlet.release.policy import load_release_policy

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from image_worlds import LATER, MULTI, SINGLE, VERSION, Staged, a_matrix, tags_of
 
 from gauntlet.core.errors import ExternalServiceError, NotQualifiedError, UsageError
+from gauntlet.images.oci.reference import Place
 from gauntlet.release.images.promote import promote, summary
 from gauntlet.release.images.promotion import (
     Promotion,
@@ -15,7 +16,6 @@ from gauntlet.release.images.promotion import (
     read_lists,
     read_staged,
 )
-from gauntlet.release.images.reference import Place
 from gauntlet.release.images.tags import check_tags, moving_tags, newer_than
 from gauntlet.release.matrix.model import load_matrix
 from gauntlet.release.version import ReleaseVersion

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gauntlet.core.errors import ExternalServiceError, GauntletError, UsageError
 from gauntlet.core.proc import CommandError, Completed, run
-from gauntlet.release.images.manifest import (
+from gauntlet.images.oci.manifest import (
     OCI_INDEX,
     ImageConfig,
     IndexEntry,
@@ -21,7 +21,7 @@ from gauntlet.release.images.manifest import (
     digest_of,
     index_bytes,
 )
-from gauntlet.release.images.reference import Place, Reference
+from gauntlet.images.oci.reference import Place, Reference
 from gauntlet.services.limits import Ticker
 from gauntlet.services.transport import Patience
 

@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from gauntlet.release.images.manifest import ImageConfig, IndexEntry, Manifest
-from gauntlet.release.images.reference import Place, Reference
+from gauntlet.images.oci.manifest import ImageConfig, IndexEntry, Manifest
+from gauntlet.images.oci.reference import Place, Reference
 
 
 class ImageStore(Protocol):

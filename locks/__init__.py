@@ -1,0 +1,1 @@
+"""Pinned dependency graphs: compiled, checked, compared, refreshed, and held against what runs."""
