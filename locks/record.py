@@ -1,4 +1,4 @@
-"""``index.json``: what the package index said of everything that is locked, so that checks need none.
+"""``index.json``: what the package index said of everything that is locked: checks need none.
 
 For each pinned version: its files with their hashes, what it requires, when it came out, whether it
 was yanked. No address is in it.

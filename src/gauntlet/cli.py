@@ -41,6 +41,8 @@ COMMANDS = {
     ),
     "nightly": ("gauntlet.analyzer.night_command", "nightly", "Everything that a night needs."),
     "release": ("gauntlet.release.cli", "release", "Cut, qualify, build, prove, ship."),
+    "locks": ("gauntlet.locks.cli", "locks", "Pinned dependencies, and what is installed."),
+    "images": ("gauntlet.images.cli", "images", "Plan, build and verify images."),
     "wheels": ("gauntlet.release.wheels.command", "wheels", "Check wheels before they ship."),
     "index": ("gauntlet.release.index.command", "index", "Build the package index."),
     "hud": ("gauntlet.hud.cli", "hud", "Open the pages in a browser."),
