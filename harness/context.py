@@ -43,6 +43,8 @@ class Measurement:
     settings: Mapping[str, str] = field(default_factory=dict)
     # How the engine is configured apart from which build it is; the same on both sides.
     configuration: Mapping[str, object] = field(default_factory=dict)
+    # Identifies how the engine's packages differ from its lock; empty where they do not.
+    drift: str = ""
     artifact: str | None = None
     build_id: str | None = None
 
@@ -143,6 +145,7 @@ class Measurement:
                 client=f"{client} {client_path}".strip(),
                 client_version=client_version,
                 env=environment,
+                drift=self.drift,
             ),
             engine_kind=spec.kind,
             engine_version=self.version,

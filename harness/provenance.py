@@ -44,10 +44,17 @@ def config_fingerprint(
     accelerator: str | None = None,
     driver: str | None = None,
     env: Mapping[str, str] | None = None,
+    drift: str = "",
 ) -> str:
-    """Hash all that could change a number except the engine build; equal means comparable."""
+    """Hash all that could change a number except the engine build; equal means comparable.
+
+    ``drift`` says how the packages differ from those that the build was locked with. As locked
+    they are a part of the build.
+    """
+    drifted = {"drift": drift} if drift else {}
     return digest(
         {
+            **drifted,
             "workload": dict(workload),
             "dataset": dataset_digest,
             "engine_kind": engine_kind,

@@ -6,10 +6,13 @@ from datetime import datetime
 
 from gauntlet.analyzer.incidents.incident import Difference
 
+# Hashed from all the rest.
+_DERIVED = "fingerprint"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What one run was made of: by kind (package, image, driver, variable) and name, a version.
+    """What one run was made of: by kind (package, image, driver, variable, drift), a version.
 
     ``released_at`` says when a version of a package came out, where that was recorded.
     """
@@ -21,7 +24,7 @@ class Environment:
 
 
 def differences(before: Environment, after: Environment) -> tuple[Difference, ...]:
-    """List what changed, most suspicious first.
+    """List what changed, most suspicious first; fingerprints only say that something did.
 
     A version that came out between the two runs is the first suspect, the latest before the
     failure at the head; then what changed without a known date, by kind and name.
@@ -35,7 +38,7 @@ def differences(before: Environment, after: Environment) -> tuple[Difference, ..
             released_at=after.released_at.get((kind, name)),
         )
         for kind, name in sorted(before.things.keys() | after.things.keys())
-        if before.things.get((kind, name)) != after.things.get((kind, name))
+        if kind != _DERIVED and before.things.get((kind, name)) != after.things.get((kind, name))
     ]
 
     def rank(each: Difference) -> tuple[bool, float, str, str]:

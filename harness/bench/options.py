@@ -10,8 +10,8 @@ from gauntlet.harness.bench.request import EngineOptions
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 _FIELDS = (
-    "base_url", "candidate_url", "runtime", "environment", "simulator", "devices", "namespace",
-    "context", "ready_timeout_s", "proxy",
+    "base_url", "candidate_url", "runtime", "environment", "lock", "simulator", "devices",
+    "namespace", "context", "ready_timeout_s", "proxy",
 )  # fmt: skip
 
 _OPTIONS = (
@@ -29,6 +29,12 @@ _OPTIONS = (
         default=Path(".venv-engine"),
         show_default=True,
         help="Virtual environment that holds vllm.",
+    ),
+    click.option(
+        "--engine-lock",
+        "lock",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="Lock of the engine's packages; what differs is part of every result's identity.",
     ),
     click.option(
         "--simulator",

@@ -12,14 +12,16 @@ class EngineOptions:
     """Where engines come from, beyond what the recipe says.
 
     ``base_url`` is a server that runs already (``candidate_url``: the other side of a
-    comparison). ``environment`` is the virtual environment that holds ``vllm``. ``simulator`` are
-    settings for an engine that the recipe leaves open.
+    comparison). ``environment`` is the virtual environment that holds ``vllm``. ``lock`` is what
+    the engine's Python should have. ``simulator`` are settings for an engine that the recipe
+    leaves open.
     """
 
     base_url: str | None = None
     candidate_url: str | None = None
     runtime: Runtime | None = None
     environment: Path = Path(".venv-engine")
+    lock: Path | None = None
     simulator: str = "baseline"
     devices: tuple[str, ...] = ()
     namespace: str = "default"

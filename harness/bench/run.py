@@ -13,7 +13,7 @@ from gauntlet.core.errors import ConfigError, ExitCode, GauntletError, Problem, 
 from gauntlet.core.ids import digest, new_run_id
 from gauntlet.harness.bench.folder import RunFolder, RunRecord
 from gauntlet.harness.bench.report import RepetitionReport
-from gauntlet.harness.bench.request import BenchRequest
+from gauntlet.harness.bench.request import BenchRequest, EngineOptions
 from gauntlet.harness.bench.search import SearchResult, run_search
 from gauntlet.harness.bench.soak import judge_soak
 from gauntlet.harness.bench.stage import StageContext, run_stage
@@ -21,6 +21,7 @@ from gauntlet.harness.bench.steps import Stage, Step, plan_stages
 from gauntlet.harness.load.prompts import plan_requests
 from gauntlet.harness.provenance import host_name
 from gauntlet.harness.soak import Growth
+from gauntlet.locks.lock_file import load_lock
 from gauntlet.perf_eval.expand import Expansion, expand
 from gauntlet.perf_eval.recipe import Recipe, examine_recipe
 from gauntlet.perf_eval.workloads import Workload
@@ -93,7 +94,20 @@ def plan_bench(request: BenchRequest) -> BenchPlan:
     stages = plan_stages(expansion, point=request.point, two_servers=urls.candidate_url is not None)
     plan = BenchPlan(expansion=expansion, stages=stages)
     _check_data(plan)
+    _check_lock(request.engines, expansion.recipe)
     return plan
+
+
+def _check_lock(engines: EngineOptions, recipe: Recipe) -> None:
+    """Refuse a lock that nothing would be held against, or that cannot be read, before a start."""
+    if engines.lock is None:
+        return
+    load_lock(engines.lock)
+    runtime = engines.runtime or ("docker" if recipe.engine and recipe.engine.image else "process")
+    if engines.base_url is not None or runtime in {"docker", "kubernetes"}:
+        what = "a server that runs already" if engines.base_url else f"--runtime {runtime}"
+        msg = f"--engine-lock is held against a Python of this machine, and this is {what}"
+        raise UsageError(msg, hint="gauntlet images verify --image holds an image against a lock")
 
 
 def run_bench(

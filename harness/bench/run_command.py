@@ -95,6 +95,7 @@ def command_of(verb: str, options: dict[str, Any], engines: "EngineOptions") -> 
         "candidate-url": engines.candidate_url,
         "runtime": engines.runtime,
         "engine-venv": engines.environment,
+        "engine-lock": engines.lock,
         "simulator": engines.simulator,
         "devices": ",".join(engines.devices),
         "namespace": engines.namespace,

@@ -23,6 +23,7 @@ from gauntlet.harness.bench.steps import Stage, Step
 from gauntlet.harness.bench.telemetry import Watched
 from gauntlet.harness.context import Measured, Measurement
 from gauntlet.harness.engines.errors import EngineDeath, EngineError
+from gauntlet.harness.engines.packages import engine_packages
 from gauntlet.harness.engines.running import RunningEngine
 from gauntlet.harness.load.client import LoadError
 from gauntlet.harness.load.event_reader import compress_log
@@ -225,6 +226,7 @@ def _measurement(
 ) -> Measurement:
     found = context.accelerators
     hardware = context.recipe.hardware
+    packages = engine_packages(engine.spec, context.request.engines.lock)
     return Measurement(
         run_id=context.run_id,
         recipe=context.recipe.name,
@@ -235,7 +237,8 @@ def _measurement(
         point=step.point,
         accelerator=found[0].name if found else hardware.accelerator if hardware else None,
         driver=found[0].driver_version if found else None,
-        settings={"between_repetitions": reset, **_told_by(engine, folder)},
+        settings={"between_repetitions": reset, **packages.told, **_told_by(engine, folder)},
+        drift=packages.drift,
         configuration=configuration_of(context.recipe, step.variant),
         artifact=str(folder),
         build_id=context.request.build_id,

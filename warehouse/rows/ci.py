@@ -155,7 +155,7 @@ class EnvironmentRow(Row):
     day = "at"
 
     job_id: UUID
-    kind: Literal["package", "image", "driver", "variable"]
+    kind: Literal["package", "image", "driver", "variable", "fingerprint", "drift"]
     name: str
     version: str
     released_at: UtcTime | None = None
