@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
@@ -13,7 +13,9 @@ from gauntlet.core.ids import digest
 from gauntlet.locks.environment.installed import Installed, Package
 from gauntlet.locks.lock_file import LockFile, Pin
 
-Kind = Literal["missing", "extra", "version", "source", "twice", "modified"]
+Kind = Literal["version", "modified", "source", "twice", "missing", "extra"]
+# The most telling first.
+_ORDER: tuple[Kind, ...] = get_args(Kind)
 
 # What makes an environment, and nothing that is measured imports.
 INSTALLERS = frozenset({"pip", "setuptools", "uv", "wheel"})
@@ -42,7 +44,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """All differences between an environment and a lock, by name."""
+    """All differences between an environment and a lock, the most telling first."""
 
     lock: str
     differences: tuple[Difference, ...]
@@ -97,7 +99,7 @@ def find_drift(
         *_twice(installed.hidden, installed),
         *_modified(modified or {}, installed),
     ]
-    ordered = sorted(found, key=lambda each: (each.name, each.kind))
+    ordered = sorted(found, key=lambda each: (_ORDER.index(each.kind), each.name))
     return Drift(lock=lock.file, differences=tuple(ordered), compared=len(wanted))
 
 
