@@ -244,8 +244,8 @@ target "engine-cuda" {
     "RUNTIME_BASE" = BASE_CUDA_RUNTIME
     "DEVICE" = "cuda"
     "LOCK" = "engine-cuda"
-    "BUILD_PACKAGES" = "g++ git python3-dev python3-venv"
-    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-venv"
+    "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
+    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "ARCHITECTURES" = "8.0 8.9 9.0 10.0 12.0+PTX"
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
     "SCCACHE_BUCKET" = SCCACHE_BUCKET
@@ -282,8 +282,8 @@ target "engine-cuda-test" {
     "DEVICE" = "cuda"
     "LOCK" = "engine-cuda"
     "TEST_LOCK" = "engine-test"
-    "BUILD_PACKAGES" = "g++ git python3-dev python3-venv"
-    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-venv"
+    "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
+    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "ARCHITECTURES" = "8.0 8.9 9.0 10.0 12.0+PTX"
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
     "SCCACHE_BUCKET" = SCCACHE_BUCKET
@@ -319,8 +319,8 @@ target "engine-rocm" {
     "RUNTIME_BASE" = BASE_ROCM
     "DEVICE" = "rocm"
     "LOCK" = "engine-rocm"
-    "BUILD_PACKAGES" = "g++ git python3-dev python3-venv"
-    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-venv"
+    "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
+    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "ARCHITECTURES" = "gfx90a;gfx942;gfx950"
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
     "SCCACHE_BUCKET" = SCCACHE_BUCKET
@@ -357,8 +357,8 @@ target "engine-rocm-test" {
     "DEVICE" = "rocm"
     "LOCK" = "engine-rocm"
     "TEST_LOCK" = "engine-test"
-    "BUILD_PACKAGES" = "g++ git python3-dev python3-venv"
-    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-venv"
+    "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
+    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "ARCHITECTURES" = "gfx90a;gfx942;gfx950"
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
     "SCCACHE_BUCKET" = SCCACHE_BUCKET
@@ -467,8 +467,8 @@ target "engine-xpu" {
     "RUNTIME_BASE" = BASE_XPU
     "DEVICE" = "xpu"
     "LOCK" = "engine-xpu"
-    "BUILD_PACKAGES" = "g++ git python3-dev python3-venv"
-    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-venv"
+    "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
+    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
     "SCCACHE_BUCKET" = SCCACHE_BUCKET
     "SCCACHE_REGION" = SCCACHE_REGION
@@ -504,8 +504,8 @@ target "engine-xpu-test" {
     "DEVICE" = "xpu"
     "LOCK" = "engine-xpu"
     "TEST_LOCK" = "engine-test"
-    "BUILD_PACKAGES" = "g++ git python3-dev python3-venv"
-    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-venv"
+    "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
+    "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
     "SCCACHE_BUCKET" = SCCACHE_BUCKET
     "SCCACHE_REGION" = SCCACHE_REGION

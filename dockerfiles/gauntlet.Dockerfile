@@ -65,6 +65,8 @@ FROM tools AS agent
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     --mount=type=bind,source=lockfiles/agent.txt,target=/run/lock.txt \
     ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
+# The wheel of the stage above: there is one version of it.
+# hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/dist,target=/dist \
     ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
 USER 10001:10001
@@ -75,6 +77,8 @@ FROM runtime AS hud
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     --mount=type=bind,source=lockfiles/hud.txt,target=/run/lock.txt \
     ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
+# The wheel of the stage above: there is one version of it.
+# hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/dist,target=/dist \
     ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
 EXPOSE 8501
@@ -86,6 +90,8 @@ FROM tools AS cron
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     --mount=type=bind,source=lockfiles/cron.txt,target=/run/lock.txt \
     ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
+# The wheel of the stage above: there is one version of it.
+# hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/dist,target=/dist \
     ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
 USER 10001:10001
@@ -97,6 +103,8 @@ FROM tools AS test
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     --mount=type=bind,source=lockfiles/dev.txt,target=/run/lock.txt \
     ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
+# The wheel of the stage above: there is one version of it.
+# hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/dist,target=/dist \
     ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
 USER 10001:10001

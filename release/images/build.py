@@ -12,13 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gauntlet.core.errors import InfrastructureError, UsageError
-from gauntlet.core.files import write_atomic
-from gauntlet.core.proc import CommandError, run
+from gauntlet.images.drivers.buildah import Invocation, run_logged
 from gauntlet.images.oci.manifest import Manifest
 from gauntlet.images.oci.reference import Reference
 from gauntlet.images.oci.registry import ImageStore
 from gauntlet.images.oci.skopeo import Skopeo
-from gauntlet.images.oci.storage import BuildStorage, build_storage
+from gauntlet.images.oci.storage import build_storage
 from gauntlet.release.artifacts import Artifact
 from gauntlet.release.matrix.model import ImageCell
 from gauntlet.release.version import ReleaseVersion
@@ -84,58 +83,27 @@ def build_image(build: ImageBuild, store: ImageStore | None = None) -> Artifact:
         base = build.base
         if base.startswith("oci:"):
             base = storage.load(base, "base", timeout=build.cell.timeout_minutes * 60)
-        _run(build, storage, _arguments(build, layout, Path(alone), base))
+        arguments = _invocation(build, layout, Path(alone), base).arguments()
+        timeout_s = build.cell.timeout_minutes * 60
+        run_logged(storage, arguments, timeout_s=timeout_s, log=build.log)
     return image_artifact(build, store)
 
 
-def _arguments(build: ImageBuild, layout: Path, wheel: Path, base: str) -> list[str]:
+def _invocation(build: ImageBuild, layout: Path, wheel: Path, base: str) -> Invocation:
     cell = build.cell
-    pairs = {
-        "--label": build.labels,
-        "--build-arg": {"WHEEL": build.wheel.name, **cell.build_args},
-    }
-    options = [
-        text
-        for option, values in pairs.items()
-        for name in sorted(values)
-        for text in (option, f"{name}={values[name]}")
-    ]
-    if base:
-        options += ["--from", base]
-    if cell.target:
-        options += ["--target", cell.target]
-    return [
-        "build",
-        "--no-cache",
-        "--layers=false",
-        *("--format", "oci"),
-        *("--platform", cell.platform),
-        *("--timestamp", str(int(build.created.timestamp()))),
-        *("--build-context", f"{WHEEL_CONTEXT}={wheel}"),
-        *options,
-        *("--tag", f"oci:{layout}:{build.out.tag}"),
-        *("--file", str(build.dockerfile)),
-        str(build.context),
-    ]
-
-
-def _run(build: ImageBuild, storage: BuildStorage, arguments: list[str]) -> None:
-    try:
-        done = run(
-            storage.command(*arguments),
-            timeout=build.cell.timeout_minutes * 60,
-            env=storage.environment,
-            supervised=True,
-        )
-    except CommandError as error:
-        _keep_log(build, f"{error.result.stdout}{error.result.stderr}" if error.result else "")
-        raise
-    _keep_log(build, f"{done.stdout}{done.stderr}")
-
-
-def _keep_log(build: ImageBuild, text: str) -> None:
-    if build.log is not None:
-        write_atomic(build.log, text)
+    return Invocation(
+        platform=cell.platform,
+        created=build.created,
+        context=build.context,
+        dockerfile=build.dockerfile,
+        layout=layout,
+        tag=build.out.tag,
+        target=cell.target,
+        base=base,
+        args={"WHEEL": build.wheel.name, **cell.build_args},
+        labels=build.labels,
+        contexts={WHEEL_CONTEXT: wheel},
+    )
 
 
 def image_artifact(build: ImageBuild, store: ImageStore) -> Artifact:

@@ -1,0 +1,64 @@
+"""``gauntlet images build``."""
+
+import json
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gauntlet.images.options import Given, secrets, shared
+
+
+@click.command()
+@shared
+@click.option("--work", type=click.Path(path_type=Path, file_okay=False), required=True, help="Room to build in.")
+@click.option("--push", is_flag=True, help="Send images to --place, a registry.")
+@click.option("--secret", "given_secrets", multiple=True, metavar="id=NAME,src=FILE", help="Seen by the build alone.")
+@click.option("--version", default="", help="Version, as the label says it.")
+@click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
+def build(
+    work: Path,
+    push: bool,
+    given_secrets: tuple[str, ...],
+    version: str,
+    dry_run: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Build the images that are not there yet, one after the other.
+
+    They go to --place where that is oci:FOLDER, to a registry with --push, else below --work.
+    """
+    from gauntlet.core.proc import terminable
+    from gauntlet.images.build import BuildRequest, build_images, build_steps
+    from gauntlet.images.drivers.choose import driver_of
+    from gauntlet.images.oci.reference import Place
+    from gauntlet.images.oci.skopeo import Skopeo
+    from gauntlet.images.planning import make_plan
+
+    options = Given(as_json=as_json, **given)
+    work = work.absolute()
+    here = not options.place or (options.place.startswith("docker://") and not push)
+    place = Place.parse(f"oci:{work / 'images'}" if here else options.place)
+    made = make_plan(options)
+    request = BuildRequest(
+        plan=made.request, work=work, place=place, version=version, secrets=secrets(given_secrets)
+    )
+    driver = driver_of(made.plan.driver, made.plan.driver_reason, made.revisions.variables())
+    if dry_run:
+        steps = build_steps(made.images, made.plan, request, made.revisions, work / "layouts")
+        click.echo("\n".join(shlex.join(line) for _, step in steps for line in driver.commands(step)))
+        return
+    click.echo("\n".join(made.plan.lines()), err=True)
+    with terminable():
+        built = build_images(made.images, made.plan, request, made.revisions, driver=driver, store=Skopeo())
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in built], indent=2))
+        return
+    for each in built:
+        click.echo(
+            f"{each.target} {each.platform}: {each.digest}, {each.size_bytes / 1e6:.1f} MB in"
+            f" {each.layers} layers, {each.seconds:.1f} s, {each.image}"
+        )

@@ -1,0 +1,1 @@
+"""What builds an image: buildx where a daemon answers, buildah where none does."""

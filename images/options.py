@@ -1,0 +1,79 @@
+"""Options that ``plan`` and ``build`` share, and what is made of them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gauntlet.core.errors import UsageError
+
+_CommandT = TypeVar("_CommandT", bound=Callable[..., Any])
+ROOT = click.option(
+    "--root", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Repository."
+)
+_SHARED = (
+    click.argument("targets", nargs=-1),
+    ROOT,
+    click.option("--place", default="", help="docker://HOST/PATH or oci:FOLDER, asked what it has."),
+    click.option("--platform", "platforms", multiple=True, help="Only this platform; repeatable."),
+    click.option("--context", "contexts", multiple=True, metavar="NAME=FOLDER", help="A named context."),
+    click.option("--base", "bases", multiple=True, metavar="NAME=IMAGE", help="Another base image."),
+    click.option("--arg", "args", multiple=True, metavar="NAME=VALUE", help="A build argument."),
+    click.option("--mirror", default="", metavar="HOST/PATH", help="Where base images are taken from."),
+    click.option("--driver", default="", help="buildx or buildah; the first that works without it."),
+    click.option("--main", default="main", show_default=True, help="The main branch."),
+    click.option("--branch", default="", envvar="BUILDKITE_BRANCH", help="The branch that is built."),
+    click.option("--json", "as_json", is_flag=True, help="Print data."),
+)
+
+
+def shared(command: _CommandT) -> _CommandT:
+    """Add the options of a plan to a command."""
+    for option in reversed(_SHARED):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The options as they were given."""
+
+    targets: tuple[str, ...]
+    root: Path
+    place: str
+    platforms: tuple[str, ...]
+    contexts: tuple[str, ...]
+    bases: tuple[str, ...]
+    args: tuple[str, ...]
+    mirror: str
+    driver: str
+    main: str
+    branch: str
+    as_json: bool
+
+
+def pairs(given: Iterable[str], option: str) -> dict[str, str]:
+    """Read ``NAME=VALUE`` options. Raises UsageError."""
+    found = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not (name and sign and value):
+            raise UsageError(f"{option} {text!r}: it is no NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def secrets(given: Iterable[str]) -> dict[str, Path]:
+    """Read ``id=NAME,src=FILE`` options. Raises UsageError, which does not show what is in a file."""
+    found = {}
+    for text in given:
+        parts = dict(item.partition("=")[::2] for item in text.split(","))
+        if set(parts) != {"id", "src"}:
+            raise UsageError(f"--secret {text!r}", hint="write id=NAME,src=FILE")
+        path = Path(parts["src"])
+        if not path.is_file():
+            raise UsageError(f"--secret {parts['id']}: {path} is not there")
+        found[parts["id"]] = path.absolute()
+    return found
