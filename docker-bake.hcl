@@ -5,6 +5,10 @@
 variable "REGISTRY" {
   default = ""
 }
+# How layers are kept: those of all stages, packed well.
+variable "ALL" {
+  default = "mode=max,compression=zstd"
+}
 # Host and path of layers kept for later builds; empty: none are.
 variable "CACHE" {
   default = ""
@@ -95,9 +99,9 @@ function "cache_from" {
 function "cache_to" {
   params = [name]
   result = notequal("", CACHE) ? compact([
-    notequal("", COMMIT) ? "type=registry,ref=${CACHE}/${name}:commit-${COMMIT},mode=max,compression=zstd" : "",
-    notequal("", BRANCH) ? "type=registry,ref=${CACHE}/${name}:branch-${BRANCH},mode=max,compression=zstd" : "",
-    equal("1", IS_MAIN) ? "type=registry,ref=${CACHE}/${name}:main,mode=max,compression=zstd" : "",
+    notequal("", COMMIT) ? "type=registry,ref=${CACHE}/${name}:commit-${COMMIT},${ALL}" : "",
+    notequal("", BRANCH) ? "type=registry,ref=${CACHE}/${name}:branch-${BRANCH},${ALL}" : "",
+    equal("1", IS_MAIN) ? "type=registry,ref=${CACHE}/${name}:main,${ALL}" : "",
   ]) : []
 }
 
@@ -139,7 +143,7 @@ target "gauntlet-agent" {
   cache-from = cache_from("gauntlet/agent")
   cache-to   = cache_to("gauntlet/agent")
   secret     = ["id=pip", "id=apt"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   args = {
     "PYTHON_BASE" = BASE_PYTHON
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
@@ -163,7 +167,7 @@ target "gauntlet-hud" {
   cache-from = cache_from("gauntlet/hud")
   cache-to   = cache_to("gauntlet/hud")
   secret     = ["id=pip"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   args = {
     "PYTHON_BASE" = BASE_PYTHON
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
@@ -187,7 +191,7 @@ target "gauntlet-cron" {
   cache-from = cache_from("gauntlet/cron")
   cache-to   = cache_to("gauntlet/cron")
   secret     = ["id=pip", "id=apt"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   args = {
     "PYTHON_BASE" = BASE_PYTHON
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
@@ -211,7 +215,7 @@ target "gauntlet-test" {
   cache-from = cache_from("gauntlet/test")
   cache-to   = cache_to("gauntlet/test")
   secret     = ["id=pip", "id=apt"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   args = {
     "PYTHON_BASE" = BASE_PYTHON
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
@@ -235,7 +239,7 @@ target "engine-cuda" {
   cache-from = cache_from("engine/cuda")
   cache-to   = cache_to("engine/cuda")
   secret     = ["id=pip", "id=apt", "id=sccache"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
   }
@@ -272,7 +276,7 @@ target "engine-cuda-test" {
   cache-from = cache_from("engine/cuda-test")
   cache-to   = cache_to("engine/cuda-test")
   secret     = ["id=pip", "id=apt", "id=sccache"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
   }
@@ -310,7 +314,7 @@ target "engine-rocm" {
   cache-from = cache_from("engine/rocm")
   cache-to   = cache_to("engine/rocm")
   secret     = ["id=pip", "id=apt", "id=sccache"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
   }
@@ -347,7 +351,7 @@ target "engine-rocm-test" {
   cache-from = cache_from("engine/rocm-test")
   cache-to   = cache_to("engine/rocm-test")
   secret     = ["id=pip", "id=apt", "id=sccache"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
   }
@@ -385,7 +389,7 @@ target "engine-cpu" {
   cache-from = cache_from("engine/cpu")
   cache-to   = cache_to("engine/cpu")
   secret     = ["id=pip", "id=apt", "id=sccache"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
   }
@@ -421,7 +425,7 @@ target "engine-cpu-test" {
   cache-from = cache_from("engine/cpu-test")
   cache-to   = cache_to("engine/cpu-test")
   secret     = ["id=pip", "id=apt", "id=sccache"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
   }
@@ -458,7 +462,7 @@ target "engine-xpu" {
   cache-from = cache_from("engine/xpu")
   cache-to   = cache_to("engine/xpu")
   secret     = ["id=pip", "id=apt", "id=sccache"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
   }
@@ -494,7 +498,7 @@ target "engine-xpu-test" {
   cache-from = cache_from("engine/xpu-test")
   cache-to   = cache_to("engine/xpu-test")
   secret     = ["id=pip", "id=apt", "id=sccache"]
-  output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
   }

@@ -12,13 +12,18 @@ from gauntlet.images.dockerfile import Dockerfile, Instruction, Stage
 from gauntlet.images.model import UPDATE_BASES, Base, Target
 
 # Names of files and variables that carry credentials. What only says where one is mounted does not.
-_SECRET_NAME = re.compile(r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|API_?KEY|PRIVATE_KEY|ACCESS_KEY)(?:_|$)", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|API_?KEY|PRIVATE_KEY|ACCESS_KEY)(?:_|$)",
+    re.IGNORECASE,
+)
 SECRET_FILE = re.compile(
     r"(?:^|/)(?:\.env(?:\.[^/]+)?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.pypirc|pip\.conf|\.aws/credentials"
     r"|\.docker/config\.json|\.git-credentials|auth\.json|[^/]+\.(?:p12|pfx|key))$"
 )
 _CREDENTIALS_IN_URL = re.compile(r"https?://[^/\s:@]+:[^/\s@]+@")
-_INDEX_OPTION = re.compile(r"--(?:extra-)?index-url|(?:PIP|UV)_(?:EXTRA_)?(?:INDEX_URL|DEFAULT_INDEX)")
+_INDEX_OPTION = re.compile(
+    r"--(?:extra-)?index-url|(?:PIP|UV)_(?:EXTRA_)?(?:INDEX_URL|DEFAULT_INDEX)"
+)
 _CLOCK_LABEL = re.compile(r"BUILD_DATE|BUILD_TIME|\$\(date|BUILD_NUMBER|HOSTNAME", re.IGNORECASE)
 _NUMERIC_USER = re.compile(r"(?!0+(?::|$))[0-9]+(?::[0-9]+)?")
 _PIP_INSTALL = re.compile(r"\bpip\d?\b.*\binstall\b|\buv\b\s+pip\s+(?:install|sync)\b")
@@ -41,7 +46,15 @@ def check_ancestry(subject: Subject) -> tuple[Finding, ...]:
     chain = subject.dockerfile.chain(subject.target.stage)
     if not chain:
         known = ", ".join(stage.name for stage in subject.dockerfile.stages)
-        return (_finding(subject, "image-stage", 0, f"no stage {subject.target.stage!r}", f"there are: {known}"),)
+        return (
+            _finding(
+                subject,
+                "image-stage",
+                0,
+                f"no stage {subject.target.stage!r}",
+                f"there are: {known}",
+            ),
+        )
     found = [*_shared(subject, chain), *_user(subject, chain), *_entrypoint(subject, chain)]
     for stage in subject.dockerfile.needed(subject.target.stage):
         found += _base(subject, stage)
@@ -60,15 +73,29 @@ def _shared(subject: Subject, chain: tuple[Stage, ...]) -> Iterator[Finding]:
     shares, last = subject.target.shares, chain[-1]
     if shares not in names[:-1]:
         message = f"stage {last.name!r} is not FROM {shares!r}: what is tested is not what ships"
-        yield _finding(subject, "image-ancestry", last.line, message, f"write: FROM {shares} AS {last.name}")
+        yield _finding(
+            subject, "image-ancestry", last.line, message, f"write: FROM {shares} AS {last.name}"
+        )
     if subject.target.kind == "release":
         for stage in chain:
             if stage.name in subject.target.toolchain:
                 message = f"it is FROM {stage.name!r}, and ships the toolchain"
-                yield _finding(subject, "image-toolchain", stage.line, message, "copy the wheel alone: COPY --from")
+                yield _finding(
+                    subject,
+                    "image-toolchain",
+                    stage.line,
+                    message,
+                    "copy the wheel alone: COPY --from",
+                )
         for stage in chain[names.index(shares) + 1 : -1] if shares in names else ():
             message = f"stage {stage.name!r} is between {shares!r} and what ships"
-            yield _finding(subject, "image-ancestry", stage.line, message, f"put it into {shares!r}, so that tests have it too")
+            yield _finding(
+                subject,
+                "image-ancestry",
+                stage.line,
+                message,
+                f"put it into {shares!r}, so that tests have it too",
+            )
 
 
 def _base(subject: Subject, stage: Stage) -> Iterator[Finding]:
@@ -79,11 +106,15 @@ def _base(subject: Subject, stage: Stage) -> Iterator[Finding]:
     if arg in subject.bases and stage.given.startswith("$"):
         name, base = subject.bases[arg]
         if base.digest is None:
-            yield _finding(subject, "image-base", stage.line, f"base {name!r} has no digest", UPDATE_BASES)
+            yield _finding(
+                subject, "image-base", stage.line, f"base {name!r} has no digest", UPDATE_BASES
+            )
         missing = [p for p in subject.target.platforms if p not in base.platforms]
         if missing:
             message = f"base {name!r} is not for {', '.join(missing)}"
-            yield _finding(subject, "image-base", stage.line, message, "take another base, or fewer platforms")
+            yield _finding(
+                subject, "image-base", stage.line, message, "take another base, or fewer platforms"
+            )
         return
     message = f"FROM {stage.given} is neither a stage nor a base of this target"
     remedy = "write FROM ${NAME_BASE}, with the base in versions.json and in the target's bases"
@@ -103,10 +134,22 @@ def _user(subject: Subject, chain: tuple[Stage, ...]) -> Iterator[Finding]:
 def _entrypoint(subject: Subject, chain: tuple[Stage, ...]) -> Iterator[Finding]:
     points = [each for stage in chain for each in stage.all_of("ENTRYPOINT")]
     if not points:
-        yield _finding(subject, "image-entrypoint", chain[-1].line, "no ENTRYPOINT", 'write: ENTRYPOINT ["program"]')
+        yield _finding(
+            subject,
+            "image-entrypoint",
+            chain[-1].line,
+            "no ENTRYPOINT",
+            'write: ENTRYPOINT ["program"]',
+        )
     elif not points[-1].exec_form:
         message = "ENTRYPOINT is for a shell, which keeps signals from the program"
-        yield _finding(subject, "image-entrypoint", points[-1].line, message, 'write: ENTRYPOINT ["program", "word"]')
+        yield _finding(
+            subject,
+            "image-entrypoint",
+            points[-1].line,
+            message,
+            'write: ENTRYPOINT ["program", "word"]',
+        )
 
 
 def _instruction(subject: Subject, each: Instruction) -> Iterator[Finding]:
@@ -121,19 +164,39 @@ _Said = Iterator[tuple[str, str, str]]
 def _variables(each: Instruction) -> _Said:
     for name, value in each.pairs:
         if _SECRET_NAME.search(name):
-            yield "image-secret", f"{each.name} {name}: it stays in the image for all to read", _SECRETS_REMEDY
+            yield (
+                "image-secret",
+                f"{each.name} {name}: it stays in the image for all to read",
+                _SECRETS_REMEDY,
+            )
         if _CREDENTIALS_IN_URL.search(value):
-            yield "image-secret", f"{each.name} {name}: an address with a password in it", _SECRETS_REMEDY
+            yield (
+                "image-secret",
+                f"{each.name} {name}: an address with a password in it",
+                _SECRETS_REMEDY,
+            )
         if _INDEX_OPTION.search(name) and value:
-            yield "image-index", f"{each.name} {name} names a package index", "give it as the secret pip.conf"
+            yield (
+                "image-index",
+                f"{each.name} {name} names a package index",
+                "give it as the secret pip.conf",
+            )
 
 
 def _files(each: Instruction) -> _Said:
     for source in each.sources:
         if SECRET_FILE.search(source):
-            yield "image-secret", f"{each.name} {source} puts a secret into a layer", _SECRETS_REMEDY
+            yield (
+                "image-secret",
+                f"{each.name} {source} puts a secret into a layer",
+                _SECRETS_REMEDY,
+            )
         if each.name == "ADD" and re.match(r"(?:https?|git|ssh)://|git@", source):
-            yield "image-add", f"ADD {source}: nothing says what comes back", "fetch it in a RUN that checks its hash"
+            yield (
+                "image-add",
+                f"ADD {source}: nothing says what comes back",
+                "fetch it in a RUN that checks its hash",
+            )
 
 
 def _labels(each: Instruction) -> _Said:
@@ -154,7 +217,11 @@ def _commands(each: Instruction) -> _Said:
             message = "packages are installed that no lock pins"
             yield "image-hashes", message, "install a lock: --require-hashes --requirement LOCK"
         if _INDEX_OPTION.search(part):
-            yield "image-index", "the command names a package index", "give it as the secret pip.conf"
+            yield (
+                "image-index",
+                "the command names a package index",
+                "give it as the secret pip.conf",
+            )
     if _CREDENTIALS_IN_URL.search(text):
         yield "image-secret", "an address with a password in it", _SECRETS_REMEDY
 
@@ -190,7 +257,9 @@ def check_pair(release: Subject, test: Subject) -> tuple[Finding, ...]:
         ours, theirs = release.target.args.get(name), test.target.args.get(name)
         if ours != theirs:
             said = f"{name} is {theirs!r}, and {ours!r} in"
-            found.append(("image-ancestry", said, "give both the same arguments below the shared stage"))
+            found.append(
+                ("image-ancestry", said, "give both the same arguments below the shared stage")
+            )
     return tuple(
         Finding(check=check, subject=test.name, message=f"{said} {release.name}", remedy=remedy)
         for check, said, remedy in found
@@ -202,5 +271,3 @@ def pairs_of(subjects: Mapping[str, Subject]) -> Iterator[tuple[Subject, Subject
     for name, subject in subjects.items():
         if subject.target.kind == "release" and f"{name}-test" in subjects:
             yield subject, subjects[f"{name}-test"]
-
-

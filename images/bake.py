@@ -7,6 +7,7 @@ from gauntlet.images.model import Images, Target
 
 _VARIABLES = {
     "REGISTRY": ("", "Host and path that images are pushed to; empty: they stay here."),
+    "ALL": ("mode=max,compression=zstd", "How layers are kept: those of all stages, packed well."),
     "CACHE": ("", "Host and path of layers kept for later builds; empty: none are."),
     "KEY_TAGS": ("", "Further tags, split by commas; `gauntlet images build` gives the content's."),
     "VERSION": ("", "Version, as the label says it."),
@@ -20,6 +21,7 @@ _VARIABLES = {
     "SCCACHE_BUCKET": ("", "Where the compiler's cache is; empty: on the builder."),
     "SCCACHE_REGION": ("", "Region of that."),
 }
+# Lines of the bake file, which are as long as what they say.
 _FUNCTIONS = """\
 # The nearest first: of several caches that have a layer, the first is taken.
 function "cache_from" {
@@ -36,9 +38,9 @@ function "cache_from" {
 function "cache_to" {
   params = [name]
   result = notequal("", CACHE) ? compact([
-    notequal("", COMMIT) ? "type=registry,ref=${CACHE}/${name}:commit-${COMMIT},mode=max,compression=zstd" : "",
-    notequal("", BRANCH) ? "type=registry,ref=${CACHE}/${name}:branch-${BRANCH},mode=max,compression=zstd" : "",
-    equal("1", IS_MAIN) ? "type=registry,ref=${CACHE}/${name}:main,mode=max,compression=zstd" : "",
+    notequal("", COMMIT) ? "type=registry,ref=${CACHE}/${name}:commit-${COMMIT},${ALL}" : "",
+    notequal("", BRANCH) ? "type=registry,ref=${CACHE}/${name}:branch-${BRANCH},${ALL}" : "",
+    equal("1", IS_MAIN) ? "type=registry,ref=${CACHE}/${name}:main,${ALL}" : "",
   ]) : []
 }
 
@@ -50,6 +52,13 @@ function "tags" {
   )) : ["${name}:local"]
 }
 """
+
+
+_HEAD = """\
+# Written from {} and {} by: gauntlet images bake
+# Do not edit it: a test compares.
+"""
+_OUTPUT = '"type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"'
 
 
 def context_variable(name: str) -> str:
@@ -66,8 +75,7 @@ def render(images: Images) -> str:
     """Write the whole file. Bases without a digest are empty, which no builder takes."""
     targets = images.manifest.targets
     parts = [
-        f"# Written from {images.file} and {images.bases_file} by: gauntlet images bake\n"
-        "# Do not edit it: a test compares.\n",
+        _HEAD.format(images.file, images.bases_file),
         "".join(_variable(name, default, why) for name, (default, why) in _VARIABLES.items()),
         "".join(_base_variables(images)),
         "".join(
@@ -76,7 +84,10 @@ def render(images: Images) -> str:
         ),
         _FUNCTIONS,
         _block("group", "default", {"targets": list(targets)}),
-        *(_block("group", name, {"targets": list(of)}) for name, of in images.manifest.groups.items()),
+        *(
+            _block("group", name, {"targets": list(of)})
+            for name, of in images.manifest.groups.items()
+        ),
         *(_target(images, name, target) for name, target in targets.items()),
     ]
     return "\n".join(parts)
@@ -88,7 +99,9 @@ def _open_contexts(targets: Mapping[str, Target]) -> set[str]:
 
 def _base_variables(images: Images) -> Iterator[str]:
     for name, base in images.bases.items():
-        why = f"{base.image}:{base.tag}" + ("" if base.digest else "; nobody asked for its digest yet")
+        why = f"{base.image}:{base.tag}" + (
+            "" if base.digest else "; nobody asked for its digest yet"
+        )
         yield _variable(base_variable(name), base.pinned, why)
 
 
@@ -132,7 +145,7 @@ def _target(images: Images, name: str, target: Target) -> str:
         f"cache-from = cache_from({json.dumps(target.repository)})",
         f"cache-to   = cache_to({json.dumps(target.repository)})",
         f"secret     = {json.dumps([f'id={secret}' for secret in target.secrets])}",
-        'output     = [notequal("", REGISTRY) ? "type=registry,rewrite-timestamp=true" : "type=docker,rewrite-timestamp=true"]',
+        f"output     = [{_OUTPUT}]",
         *_map("contexts", contexts),
         *_map("args", declared),
         *_map("labels", labels),
@@ -144,7 +157,11 @@ def _target(images: Images, name: str, target: Target) -> str:
 def _map(name: str, values: Mapping[str, str]) -> list[str]:
     if not values:
         return []
-    return [f"{name} = {{", *(f"  {json.dumps(key)} = {value}" for key, value in values.items()), "}"]
+    return [
+        f"{name} = {{",
+        *(f"  {json.dumps(key)} = {value}" for key, value in values.items()),
+        "}",
+    ]
 
 
 def _block(kind: str, name: str, values: Mapping[str, object]) -> str:

@@ -6,7 +6,9 @@ import click
 
 
 @click.command()
-@click.option("--root", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Repository.")
+@click.option(
+    "--root", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Repository."
+)
 @click.option("--check", is_flag=True, help="Only compare: exit 6 where it is not fresh.")
 def bake(root: Path, check: bool) -> None:
     """Write docker-bake.hcl from images.yaml and versions.json."""
@@ -18,7 +20,9 @@ def bake(root: Path, check: bool) -> None:
     text, file = render(Images(root)), root / BAKE
     fresh = file.exists() and file.read_text(encoding="utf-8") == text
     if check and not fresh:
-        raise NotQualifiedError(f"{file} is not what images.yaml says", hint="run: gauntlet images bake")
+        raise NotQualifiedError(
+            f"{file} is not what images.yaml says", hint="run: gauntlet images bake"
+        )
     if not check and not fresh:
         write_atomic(file, text)
     click.echo(f"{file}: {'fresh' if fresh else 'written'}")

@@ -43,7 +43,6 @@ class Built:
     layers: int
     seconds: float
     log: str
-    tags: tuple[str, ...]
 
 
 def build_steps(
@@ -53,11 +52,15 @@ def build_steps(
     blocked = [f"{c.target} {c.platform}: {c.reason}" for c in plan.cells if c.action == "blocked"]
     if blocked:
         raise UsageError("; ".join(blocked), hint="mend this, or name other targets")
-    steps = []
-    for cell in plan.cells:
-        if cell.action == "build":
-            steps.append((cell, _step(images, cell, request, revisions, folder)))
-    return steps
+    known = {each for c in plan.cells for each in images.manifest.targets[c.target].secrets}
+    if unknown := set(request.secrets) - known:
+        msg = f"no target of these takes the secret {min(unknown)!r}"
+        raise UsageError(msg, hint=f"they take: {', '.join(sorted(known)) or 'none'}")
+    return [
+        (cell, _step(images, cell, request, revisions, folder))
+        for cell in plan.cells
+        if cell.action == "build"
+    ]
 
 
 def _step(
@@ -65,7 +68,6 @@ def _step(
 ) -> BuildStep:
     target = images.manifest.targets[cell.target]
     name = f"{cell.target}-{cell.platform.partition('/')[2]}"
-    unknown = set(request.secrets) - set(target.secrets)
     contexts = {
         context: request.plan.contexts.get(context) or images.root / str(path)
         for context, path in target.contexts.items()
@@ -87,7 +89,7 @@ def _step(
         bases=cell.bases,
         contexts={context: path.absolute() for context, path in contexts.items()},
         labels=labels_of(images, cell.target, request.version, revisions),
-        secrets={k: v for k, v in request.secrets.items() if k not in unknown},
+        secrets={k: v for k, v in request.secrets.items() if k in target.secrets},
         cache_from=cell.cache_from,
         cache_to=cell.cache_to,
     )
@@ -105,7 +107,7 @@ def labels_of(images: Images, target: str, version: str, revisions: Revisions) -
     return {
         f"{_OCI}.title": target if title in target else f"{title} {target}",
         f"{_OCI}.version": version,
-        f"{_OCI}.revision": revisions.commit,
+        f"{_OCI}.revision": revisions.commit + ("" if revisions.clean else "-dirty"),
         f"{_OCI}.source": images.manifest.source,
         f"{_OCI}.created": revisions.variables()["CREATED"],
     }
@@ -132,8 +134,10 @@ def build_images(
             for cell, step in build_steps(images, plan, request, revisions, Path(folder)):
                 watch = Stopwatch()
                 driver.build(step)
-                done.append(_placed(cell, step, request, revisions, store, watch))
-        _tag_commits(images, plan, request, revisions, store)
+                done.append(_placed(cell, step, request, store, watch))
+        if revisions.clean:
+            # Of a folder with changes the commit's name would be a lie.
+            _tag_commits(images, plan, request, revisions, store)
     return done
 
 
@@ -141,14 +145,15 @@ def _placed(
     cell: Cell,
     step: BuildStep,
     request: BuildRequest,
-    revisions: Revisions,
     store: ImageStore,
     watch: Stopwatch,
 ) -> Built:
     source = Place.parse(f"oci:{step.layout.parent}").at(step.layout.name, tag=step.tag)
     manifest = store.manifest(source)
     if manifest is None:
-        raise InfrastructureError(f"{cell.target}: {step.log}: it ended well, and there is no image")
+        raise InfrastructureError(
+            f"{cell.target}: {step.log}: it ended well, and there is no image"
+        )
     found = store.config(source).platform
     if found != cell.platform:
         msg = f"{cell.target}: it became {found}, not {cell.platform}"
@@ -161,11 +166,12 @@ def _placed(
         platform=cell.platform,
         image=str(out),
         digest=digest,
-        size_bytes=len(manifest.raw) + (config.size if config else 0) + sum(layer.size for layer in manifest.layers),
+        size_bytes=len(manifest.raw)
+        + (config.size if config else 0)
+        + sum(layer.size for layer in manifest.layers),
         layers=len(manifest.layers),
         seconds=round(watch.seconds, 1),
         log=str(step.log),
-        tags=(cell.tag, f"commit-{revisions.commit}"),
     )
 
 

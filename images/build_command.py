@@ -4,18 +4,29 @@ import json
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import click
 
-from gauntlet.images.options import Given, secrets, shared
+from gauntlet.images.options import Given, Options, secrets, shared
 
 
 @click.command()
 @shared
-@click.option("--work", type=click.Path(path_type=Path, file_okay=False), required=True, help="Room to build in.")
+@click.option(
+    "--work",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Room to build in.",
+)
 @click.option("--push", is_flag=True, help="Send images to --place, a registry.")
-@click.option("--secret", "given_secrets", multiple=True, metavar="id=NAME,src=FILE", help="Seen by the build alone.")
+@click.option(
+    "--secret",
+    "given_secrets",
+    multiple=True,
+    metavar="id=NAME,src=FILE",
+    help="Seen by the build alone.",
+)
 @click.option("--version", default="", help="Version, as the label says it.")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
 def build(
@@ -25,7 +36,7 @@ def build(
     version: str,
     dry_run: bool,
     as_json: bool,
-    **given: Any,
+    **given: Unpack[Options],
 ) -> None:
     """Build the images that are not there yet, one after the other.
 
@@ -49,11 +60,15 @@ def build(
     driver = driver_of(made.plan.driver, made.plan.driver_reason, made.revisions.variables())
     if dry_run:
         steps = build_steps(made.images, made.plan, request, made.revisions, work / "layouts")
-        click.echo("\n".join(shlex.join(line) for _, step in steps for line in driver.commands(step)))
+        click.echo(
+            "\n".join(shlex.join(line) for _, step in steps for line in driver.commands(step))
+        )
         return
     click.echo("\n".join(made.plan.lines()), err=True)
     with terminable():
-        built = build_images(made.images, made.plan, request, made.revisions, driver=driver, store=Skopeo())
+        built = build_images(
+            made.images, made.plan, request, made.revisions, driver=driver, store=Skopeo()
+        )
     if as_json:
         click.echo(json.dumps([asdict(each) for each in built], indent=2))
         return

@@ -62,7 +62,11 @@ def content_key(inputs: KeyInputs) -> ContentKey:
         counted = {name: values[name] for name in sorted(declared & values.keys())}
         for arg in inputs.dockerfile.head:
             # Values that stand in a FROM are counted as the digest of the base.
-            counted = {k: v for k, v in counted.items() if k not in dict(arg.pairs) or k not in inputs.bases}
+            counted = {
+                k: v
+                for k, v in counted.items()
+                if k not in dict(arg.pairs) or k not in inputs.bases
+            }
         lines = [[each.name, each.flags, each.rest] for each in stage.instructions]
         described.append([stage.name, stage.given, counted, lines])
         for each in stage.instructions:
@@ -109,7 +113,9 @@ def _files(
     for (context, pattern), where in used.items():
         if context not in inputs.contexts:
             # An image by name: what it is, is in the instruction, and a tag may move.
-            notes.append(f"{where[0]}: {context!r} is no context that is known: only its name counts")
+            notes.append(
+                f"{where[0]}: {context!r} is no context that is known: only its name counts"
+            )
             continue
         if context not in listings:
             listings[context] = _listing(inputs.contexts[context])
@@ -129,7 +135,9 @@ def _listing(folder: Path) -> dict[str, Path]:
         relative = Path(parent).relative_to(folder)
         # A link to a folder is an entry of its own, and is not followed.
         links = [name for name in folders if (Path(parent) / name).is_symlink()]
-        folders[:] = [name for name in folders if name not in links and not _pruned(ignore, relative / name)]
+        folders[:] = [
+            name for name in folders if name not in links and not _pruned(ignore, relative / name)
+        ]
         for name in [*names, *links]:
             path = (relative / name).as_posix()
             if not ignore.hides(path):

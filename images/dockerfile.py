@@ -189,7 +189,9 @@ def substitute(text: str, values: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, text)
 
 
-def stage_values(stage: Stage, head: Sequence[Instruction], args: Mapping[str, str]) -> dict[str, str]:
+def stage_values(
+    stage: Stage, head: Sequence[Instruction], args: Mapping[str, str]
+) -> dict[str, str]:
     """Arguments and variables that a stage declares, with their values in this build."""
     defaults = {name: value for each in head for name, value in each.pairs}
     values: dict[str, str] = {}

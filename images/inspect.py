@@ -15,7 +15,9 @@ from gauntlet.images.oci.reference import Reference
 from gauntlet.images.oci.registry import ImageStore
 from gauntlet.locks.lock_file import load_lock
 
-LABELS = tuple(f"org.opencontainers.image.{name}" for name in ("title", "revision", "source", "created"))
+LABELS = tuple(
+    f"org.opencontainers.image.{name}" for name in ("title", "revision", "source", "created")
+)
 _DIST_INFO = re.compile(r"(?P<name>[^/]+)-(?P<version>[^/-]+)\.dist-info/METADATA")
 _SITE = re.compile(r"lib/python3\.\d+/site-packages/")
 # Credentials of the base image's own package manager, and test data, are none of ours.
@@ -36,37 +38,66 @@ def inspect(
     with store.layer_files(image) as layers:
         files = read_files(layers, concerns, lambda _path: False)
     found += _secrets(name, files.hashes)
-    found += compare_installed(name, installed_in(files.hashes, target.environment), _locked(images, target), target.packages)
+    found += compare_installed(
+        name,
+        installed_in(files.hashes, target.environment),
+        _locked(images, target),
+        target.packages,
+    )
     return tuple(found)
 
 
 def _config(name: str, target: Target, config: ImageConfig, platform: str) -> Iterator[Finding]:
     user = config.user.partition(":")[0]
     if not user.isdigit() or int(user) == 0:
-        yield _finding("image-user", name, f"it runs as {config.user or 'root'!r}", "end with: USER 10001:10001")
+        yield _finding(
+            "image-user",
+            name,
+            f"it runs as {config.user or 'root'!r}",
+            "end with: USER 10001:10001",
+        )
     for label in LABELS:
         if not config.labels.get(label):
-            yield _finding("image-label", name, f"label {label} is missing", "build it with: gauntlet images build")
+            yield _finding(
+                "image-label",
+                name,
+                f"label {label} is missing",
+                "build it with: gauntlet images build",
+            )
     if not config.entrypoint:
         yield _finding("image-entrypoint", name, "it has no entry point", "write: ENTRYPOINT [...]")
     elif config.entrypoint[:2] == ("/bin/sh", "-c"):
-        yield _finding("image-entrypoint", name, "its entry point is a shell", "write it as a JSON list")
+        yield _finding(
+            "image-entrypoint", name, "its entry point is a shell", "write it as a JSON list"
+        )
     allowed = (platform,) if platform else target.platforms
     if config.platform not in allowed:
-        yield _finding("image-platform", name, f"it is for {config.platform}, not {' or '.join(allowed)}", "build it on a base of that platform")
+        yield _finding(
+            "image-platform",
+            name,
+            f"it is for {config.platform}, not {' or '.join(allowed)}",
+            "build it on a base of that platform",
+        )
     if secret := [key for key in config.environment if re.search(r"TOKEN|SECRET|PASSWORD", key)]:
-        yield _finding("image-secret", name, f"variable {secret[0]} is set in it", "mount it as a secret")
+        yield _finding(
+            "image-secret", name, f"variable {secret[0]} is set in it", "mount it as a secret"
+        )
 
 
 def _secrets(name: str, files: Mapping[str, str]) -> Iterator[Finding]:
     for path in sorted(files):
         if SECRET_FILE.search(path) and not _NOT_OURS.search(path):
-            yield _finding("image-secret", name, f"{path} is in a layer", "mount it: RUN --mount=type=secret,id=NAME")
+            yield _finding(
+                "image-secret",
+                name,
+                f"{path} is in a layer",
+                "mount it: RUN --mount=type=secret,id=NAME",
+            )
 
 
 def installed_in(files: Mapping[str, str], environment: str) -> dict[str, str]:
     """Versions by canonical name of what is installed below a folder of the image."""
-    found = {}
+    found: dict[str, str] = {}
     prefix = environment.strip("/") + "/"
     for path in files:
         if path.startswith(prefix) and (site := _SITE.match(path[len(prefix) :])):
@@ -77,7 +108,10 @@ def installed_in(files: Mapping[str, str], environment: str) -> dict[str, str]:
 
 
 def compare_installed(
-    name: str, installed: Mapping[str, str], locked: Mapping[str, frozenset[str]], own: tuple[str, ...]
+    name: str,
+    installed: Mapping[str, str],
+    locked: Mapping[str, frozenset[str]],
+    own: tuple[str, ...],
 ) -> Iterator[Finding]:
     """What an image has installed against its locks; ``locked`` has all versions of a name."""
     remedy = "build it again; if that changes nothing, the Dockerfile installs what no lock pins"
@@ -85,15 +119,21 @@ def compare_installed(
         if package not in installed:
             yield _finding("image-installed", name, f"{package} itself is not installed", remedy)
     for package in sorted(installed.keys() - locked.keys() - set(own)):
-        yield _finding("image-installed", name, f"{package} {installed[package]} is in no lock", remedy)
+        yield _finding(
+            "image-installed", name, f"{package} {installed[package]} is in no lock", remedy
+        )
     for package in sorted(locked):
         version = installed.get(package)
         if version is not None and version not in locked[package]:
             wanted = " or ".join(sorted(locked[package]))
-            yield _finding("image-installed", name, f"{package} is {version}, and {wanted} is locked", remedy)
+            yield _finding(
+                "image-installed", name, f"{package} is {version}, and {wanted} is locked", remedy
+            )
         elif version is None and package not in own and "" not in locked[package]:
             wanted = " or ".join(sorted(locked[package]))
-            yield _finding("image-installed", name, f"{package} {wanted} is locked and not installed", remedy)
+            yield _finding(
+                "image-installed", name, f"{package} {wanted} is locked and not installed", remedy
+            )
 
 
 def _locked(images: Images, target: Target) -> dict[str, frozenset[str]]:

@@ -58,8 +58,8 @@ class Target(StrictModel):
     repository: Repository
     platforms: tuple[Platform, ...] = Field(default=("linux/amd64",), min_length=1)
     bases: dict[ArgName, Name] = Field(min_length=1)
-    args: dict[ArgName, str] = {}
-    contexts: dict[Name, str | None] = {}
+    args: dict[ArgName, str] = Field(default_factory=dict)
+    contexts: dict[Name, str | None] = Field(default_factory=dict)
     secrets: tuple[Name, ...] = ()
     locks: tuple[Name, ...] = Field(min_length=1)
     packages: tuple[Name, ...] = Field(min_length=1)
@@ -100,7 +100,7 @@ class ImagesManifest(StrictModel):
     unkeyed_args: tuple[ArgName, ...] = ()
     """Arguments that change how an image is built, and not what is in it."""
     targets: dict[Name, Target] = Field(min_length=1)
-    groups: dict[Name, tuple[Name, ...]] = {}
+    groups: dict[Name, tuple[Name, ...]] = Field(default_factory=dict)
     retention: Retention
     warm: Warm
 

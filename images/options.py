@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import click
 
@@ -16,15 +16,27 @@ ROOT = click.option(
 _SHARED = (
     click.argument("targets", nargs=-1),
     ROOT,
-    click.option("--place", default="", help="docker://HOST/PATH or oci:FOLDER, asked what it has."),
+    click.option(
+        "--place", default="", help="docker://HOST/PATH or oci:FOLDER, asked what it has."
+    ),
     click.option("--platform", "platforms", multiple=True, help="Only this platform; repeatable."),
-    click.option("--context", "contexts", multiple=True, metavar="NAME=FOLDER", help="A named context."),
-    click.option("--base", "bases", multiple=True, metavar="NAME=IMAGE", help="Another base image."),
+    click.option(
+        "--context", "contexts", multiple=True, metavar="NAME=FOLDER", help="A named context."
+    ),
+    click.option(
+        "--base", "bases", multiple=True, metavar="NAME=IMAGE", help="Another base image."
+    ),
     click.option("--arg", "args", multiple=True, metavar="NAME=VALUE", help="A build argument."),
-    click.option("--mirror", default="", metavar="HOST/PATH", help="Where base images are taken from."),
-    click.option("--driver", default="", help="buildx or buildah; the first that works without it."),
+    click.option(
+        "--mirror", default="", metavar="HOST/PATH", help="Where base images are taken from."
+    ),
+    click.option(
+        "--driver", default="", help="buildx or buildah; the first that works without it."
+    ),
     click.option("--main", default="main", show_default=True, help="The main branch."),
-    click.option("--branch", default="", envvar="BUILDKITE_BRANCH", help="The branch that is built."),
+    click.option(
+        "--branch", default="", envvar="BUILDKITE_BRANCH", help="The branch that is built."
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print data."),
 )
 
@@ -34,6 +46,22 @@ def shared(command: _CommandT) -> _CommandT:
     for option in reversed(_SHARED):
         command = option(command)
     return command
+
+
+class Options(TypedDict):
+    """What click gives for them, but for ``as_json``."""
+
+    targets: tuple[str, ...]
+    root: Path
+    place: str
+    platforms: tuple[str, ...]
+    contexts: tuple[str, ...]
+    bases: tuple[str, ...]
+    args: tuple[str, ...]
+    mirror: str
+    driver: str
+    main: str
+    branch: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +94,7 @@ def pairs(given: Iterable[str], option: str) -> dict[str, str]:
 
 
 def secrets(given: Iterable[str]) -> dict[str, Path]:
-    """Read ``id=NAME,src=FILE`` options. Raises UsageError, which does not show what is in a file."""
+    """Read ``id=NAME,src=FILE`` options. Raises UsageError."""
     found = {}
     for text in given:
         parts = dict(item.partition("=")[::2] for item in text.split(","))

@@ -38,7 +38,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One image of one platform in a plan. ``blocked`` ones cannot be built, and say how they can."""
+    """One image of one platform in a plan. ``blocked`` ones say what they lack."""
 
     target: str
     platform: str
@@ -74,7 +74,9 @@ class Plan:
             f"{cell.action:8} {cell.target:18} {cell.platform:12} {cell.tag or '-':20} {cell.reason}"
             for cell in self.cells
         ]
-        notes = [f"note: {cell.target} {cell.platform}: {n}" for cell in self.cells for n in cell.notes]
+        notes = [
+            f"note: {cell.target} {cell.platform}: {n}" for cell in self.cells for n in cell.notes
+        ]
         return [head, *rows, *notes]
 
 
@@ -86,17 +88,17 @@ def plan_images(
     exists: Exists | None,
     driver: tuple[str, str],
 ) -> Plan:
-    """Plan every image that is asked for. Without ``exists`` no registry is asked, and all is built.
+    """Plan every image that is asked for; without ``exists`` no registry is asked.
 
     Raises UsageError for targets that there are not, ConfigError for Dockerfiles that do not parse.
     """
-    cells = []
-    for name in images.manifest.pick(request.targets):
-        target = images.manifest.targets[name]
-        for platform in target.platforms:
-            if not request.platforms or platform in request.platforms:
-                cells.append(_cell(images, request, revisions, exists, name, platform))
-    return Plan(cells=tuple(cells), driver=driver[0], driver_reason=driver[1], place=request.place)
+    cells = tuple(
+        _cell(images, request, revisions, exists, name, platform)
+        for name in images.manifest.pick(request.targets)
+        for platform in images.manifest.targets[name].platforms
+        if not request.platforms or platform in request.platforms
+    )
+    return Plan(cells=cells, driver=driver[0], driver_reason=driver[1], place=request.place)
 
 
 def base_images(images: Images, target: Target, request: PlanRequest) -> dict[str, str]:
@@ -127,7 +129,9 @@ def _cell(
     bases = base_images(images, target, request)
     for arg, image in bases.items():
         if not image:
-            reason = f"base {target.bases[arg]!r} has no digest in {images.bases_file}; {UPDATE_BASES}"
+            reason = (
+                f"base {target.bases[arg]!r} has no digest in {images.bases_file}; {UPDATE_BASES}"
+            )
             return Cell(target=name, platform=platform, action="blocked", reason=reason)
     contexts, missing = _contexts(images, target, request)
     if missing:
@@ -163,9 +167,7 @@ def _decide(
     return "build", f"no {target.repository}:{key.tag} for {platform}"
 
 
-def _contexts(
-    images: Images, target: Target, request: PlanRequest
-) -> tuple[dict[str, Path], str]:
+def _contexts(images: Images, target: Target, request: PlanRequest) -> tuple[dict[str, Path], str]:
     """Folders by name, and the first context that nobody has placed."""
     found = {"": images.root / images.manifest.context}
     for name, path in target.contexts.items():
@@ -188,7 +190,9 @@ def _key(
 ) -> ContentKey:
     args = build_args(target, request)
     counted = {k: v for k, v in args.items() if k not in images.manifest.unkeyed_args}
-    dockerfile = load_dockerfile(images.root / target.dockerfile, {**args, **bases}, file=target.dockerfile)
+    dockerfile = load_dockerfile(
+        images.root / target.dockerfile, {**args, **bases}, file=target.dockerfile
+    )
     # A mirror has the same bytes: the digest alone counts.
     digests = {arg: image.rpartition("@")[2] for arg, image in bases.items()}
     inputs = KeyInputs(

@@ -1,16 +1,16 @@
 """``gauntlet images plan``."""
 
 import json
-from typing import Any
+from typing import Unpack
 
 import click
 
-from gauntlet.images.options import Given, shared
+from gauntlet.images.options import Given, Options, shared
 
 
 @click.command()
 @shared
-def plan(as_json: bool, **given: Any) -> None:
+def plan(as_json: bool, **given: Unpack[Options]) -> None:
     """Say which images would be built, which are there already, and why.
 
     Without --place no registry is asked, and everything is built.

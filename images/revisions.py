@@ -66,7 +66,8 @@ def read_revisions(root: Path, *, main: str, branch: str = "") -> Revisions:
         commit=commit,
         created=datetime.fromtimestamp(int(seconds), UTC),
         parent=_maybe(root, "rev-parse", "--verify", "--quiet", "HEAD^"),
-        merge_base=_maybe(root, "merge-base", "HEAD", f"origin/{main}") or _maybe(root, "merge-base", "HEAD", main),
+        merge_base=_maybe(root, "merge-base", "HEAD", f"origin/{main}")
+        or _maybe(root, "merge-base", "HEAD", main),
         branch=named,
         is_main=named == main,
         clean=not _git(root, "status", "--porcelain"),

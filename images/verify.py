@@ -41,7 +41,10 @@ def _subject(images: Images, name: str) -> Subject:
     target = images.manifest.targets[name]
     bases = images.base_of(target)
     # A base without a digest must not look like a stage, nor like nothing.
-    args = {**target.args, **{arg: base.pinned or f"unpinned/{key}" for arg, (key, base) in bases.items()}}
+    args = {
+        **target.args,
+        **{arg: base.pinned or f"unpinned/{key}" for arg, (key, base) in bases.items()},
+    }
     dockerfile = load_dockerfile(images.root / target.dockerfile, args, file=target.dockerfile)
     return Subject(name=name, target=target, dockerfile=dockerfile, bases=bases)
 
@@ -51,11 +54,18 @@ def _locks(images: Images, subject: Subject) -> Iterator[Finding]:
         file = f"{LOCKS}/{name}.txt"
         if not (images.root / file).is_file():
             message = f"{subject.name} installs {file}, which is not there"
-            yield Finding(check="image-lock", subject=images.file, message=message, remedy=f"run: gauntlet locks compile {name}")
+            yield Finding(
+                check="image-lock",
+                subject=images.file,
+                message=message,
+                remedy=f"run: gauntlet locks compile {name}",
+            )
 
 
 def _bake(images: Images) -> Iterator[Finding]:
     file = images.root / BAKE
     if not file.is_file() or file.read_text(encoding="utf-8") != render(images):
         message = f"it is not what {images.file} says"
-        yield Finding(check="image-bake", subject=BAKE, message=message, remedy="run: gauntlet images bake")
+        yield Finding(
+            check="image-bake", subject=BAKE, message=message, remedy="run: gauntlet images bake"
+        )

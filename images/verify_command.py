@@ -12,7 +12,9 @@ from gauntlet.images.options import ROOT
 @click.command()
 @click.argument("targets", nargs=-1)
 @ROOT
-@click.option("--image", default="", metavar="PLACE/REPOSITORY:TAG", help="A built image of the one target.")
+@click.option(
+    "--image", default="", metavar="PLACE/REPOSITORY:TAG", help="A built image of the one target."
+)
 @click.option("--platform", default="", help="The platform that the image has to be for.")
 @click.option("--json", "as_json", is_flag=True, help="Print data.")
 def verify(targets: tuple[str, ...], root: Path, image: str, platform: str, as_json: bool) -> None:
@@ -33,7 +35,9 @@ def verify(targets: tuple[str, ...], root: Path, image: str, platform: str, as_j
     if image:
         picked = images.manifest.pick(targets)
         if len(picked) != 1:
-            raise UsageError("--image is of one target", hint="gauntlet images verify TARGET --image REF")
+            raise UsageError(
+                "--image is of one target", hint="gauntlet images verify TARGET --image REF"
+            )
         found = inspect(Skopeo(), images, picked[0], read_reference(image), platform=platform)
         verdict = Verdict(findings=found, not_run=())
     else:

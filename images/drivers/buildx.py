@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from gauntlet.core.files import write_atomic
 from gauntlet.core.proc import CommandError, run
+from gauntlet.images.bake import context_variable
 from gauntlet.images.drivers.port import BuildStep
 from gauntlet.images.model import BAKE
 
@@ -21,7 +22,9 @@ class Buildx:
 
     def commands(self, step: BuildStep) -> list[list[str]]:
         """One call of bake; its variables stand before it, as a shell would take them."""
-        return [[_ENV, *(f"{k}={v}" for k, v in sorted(self._variables.items())), *_bake(step)]]
+        contexts = {context_variable(name): str(path) for name, path in step.contexts.items()}
+        variables = sorted({**self._variables, **contexts}.items())
+        return [[_ENV, *(f"{name}={value}" for name, value in variables), *_bake(step)]]
 
     def build(self, step: BuildStep) -> None:
         """Build one image. Raises CommandError with the last lines of the builder."""
@@ -42,18 +45,18 @@ def _bake(step: BuildStep) -> list[str]:
         # A layout, as buildah writes it: what comes after is the same for both.
         "output": [f"type=oci,dest={step.layout},tar=false,rewrite-timestamp=true"],
         "tags": [step.tag],
-        # Nothing but this step's own: provenance would hold a clock.
-        "attest": ["type=provenance,disabled=true"],
         "cache-from": [f"type=registry,ref={ref}" for ref in step.cache_from],
         "cache-to": [f"type=registry,ref={ref},mode=max,compression=zstd" for ref in step.cache_to],
         "secrets": [f"id={name},src={path}" for name, path in sorted(step.secrets.items())],
     }
     words = ["docker", "buildx", "bake", "--file", BAKE, "--progress", "plain"]
+    # Provenance would hold a clock, and make a list of a single image.
+    words += ["--provenance=false", "--sbom=false"]
     for key, values in settings.items():
         for number, value in enumerate(values):
             sign = "=" if number == 0 else "+="
             words += ["--set", f"{step.target}.{key}{sign}{value}"]
-    maps = {"args": {**step.args, **step.bases}, "labels": step.labels, "contexts": step.contexts}
+    maps = {"args": {**step.args, **step.bases}, "labels": step.labels}
     for key, pairs in maps.items():
         for name in sorted(pairs):
             words += ["--set", f"{step.target}.{key}.{name}={pairs[name]}"]

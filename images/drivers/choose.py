@@ -17,7 +17,7 @@ def choose_driver(wanted: str = "") -> tuple[str, str]:
     """Name of the driver and why it; an empty name where nothing here can build."""
     if wanted and wanted not in NAMES:
         raise UsageError(f"no driver {wanted!r}", hint=f"one of: {', '.join(NAMES)}")
-    problems = []
+    problems: list[str] = []
     for name, missing in (("buildx", _no_buildx), ("buildah", _no_buildah)):
         if wanted in ("", name):
             problem = missing()
