@@ -71,7 +71,8 @@ class Plan:
         """One line a cell, for people."""
         head = f"driver: {self.driver or 'none'} ({self.driver_reason})"
         rows = [
-            f"{cell.action:8} {cell.target:18} {cell.platform:12} {cell.tag or '-':20} {cell.reason}"
+            f"{cell.action:8} {cell.target:18} {cell.platform:12} {cell.tag or '-':20} "
+            f"{cell.reason}"
             for cell in self.cells
         ]
         notes = [
