@@ -16,20 +16,24 @@ from gauntlet.locks.manifest import LockSpec
 from gauntlet.locks.resolver import Resolution, Resolver
 
 _INPUT = "bisect.in"
+_OUTPUT = "bisect.txt"
 
 
 @dataclass(kw_only=True)
 class Mixer:
-    """Asks a resolver for mixes. ``spec`` gives overrides and build constraints, with ``root``."""
+    """Asks a resolver for mixes.
+
+    ``root`` is a folder of its own that has what ``spec`` names: overrides, build constraints.
+    """
 
     material: Material
     resolver: Resolver
     root: Path
-    work: Path
     python: str
     spec: LockSpec
     find_links: Sequence[Path] = ()
     offline: bool = False
+    refusal: str = ""
     _locked: dict[Mix, tuple[Pin, ...]] = field(default_factory=dict)
 
     def settle(self, new: Mix, old: Mix, *, prefer_new: bool) -> Mix | None:
@@ -81,12 +85,12 @@ class Mixer:
         )
 
     def _resolve(self, mix: Mix, held: Sequence[str]) -> LockFile | None:
-        source = write_atomic(self.work / _INPUT, "\n".join(self._roots(mix)) + "\n")
+        write_atomic(self.root / _INPUT, "\n".join(self._roots(mix)) + "\n")
         present = "\n".join(line for _, line in self._held_by_name(mix)) + "\n"
         resolution = Resolution(
             root=self.root,
-            file=str(self.work / "bisect.txt"),
-            spec=self.spec.model_copy(update={"inputs": (str(source),)}),
+            file=_OUTPUT,
+            spec=self.spec.model_copy(update={"inputs": (_INPUT,)}),
             python=self.python,
             present=present,
             held=tuple(held),
@@ -95,8 +99,9 @@ class Mixer:
             hashes=False,
         )
         try:
-            return parse_lock(self.resolver.resolve(resolution), file="bisect.txt")
-        except ConfigError:
+            return parse_lock(self.resolver.resolve(resolution), file=_OUTPUT)
+        except ConfigError as error:
+            self.refusal = error.message
             return None
 
     def _roots(self, mix: Mix) -> Iterator[str]:
@@ -137,6 +142,7 @@ class Mixer:
         for name, chosen in resolved.by_name.items():
             side = self.material.pins(name, new=self._side(name, mix))
             if _versions(chosen) - _versions(side):
+                self.refusal = f"it would take {name}, which neither lock has at that version"
                 return
             pins += [pin for pin in side if pin.version in _versions(chosen)]
         yield from pins
