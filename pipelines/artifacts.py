@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from gauntlet.pipelines.definitions.config import DefinitionFile
 from gauntlet.pipelines.definitions.files import DefinitionFiles
 from gauntlet.pipelines.definitions.job import TIERS, Tier
 from gauntlet.pipelines.differences import Comparison
+from gauntlet.pipelines.locked import LockChange, LockedInstall
 
 SCHEMA_VERSION = 1
 PIPELINE = "pipeline.yaml"
@@ -48,13 +50,44 @@ class RecordedChange(StrictModel):
     old_path: str | None = None
 
 
+class RecordedInstall(StrictModel):
+    """Jobs that install the same of a lock; ``package`` is empty where nothing of it changed."""
+
+    jobs: tuple[str, ...]
+    package: str
+    versions: str
+    way: tuple[str, ...]
+
+
+class RecordedLock(StrictModel):
+    """What changed in a lock file; ``trouble`` says why it is a file like any other."""
+
+    path: str
+    record: str
+    trouble: str
+    installs: tuple[RecordedInstall, ...]
+
+    def restored(self) -> LockChange:
+        """The change as it was read."""
+        return LockChange(
+            path=self.path,
+            record=self.record,
+            trouble=self.trouble,
+            installs=tuple(LockedInstall(**dict(install)) for install in self.installs),
+        )
+
+
 class RecordedChanges(StrictModel):
-    """What changed, and between which commits; ``unknown`` says why that is not known."""
+    """What changed, and between which commits; ``unknown`` says why that is not known.
+
+    ``locks`` is left out where no lock file changed.
+    """
 
     base: str | None
     head: str | None
     unknown: str | None
     files: tuple[RecordedChange, ...]
+    locks: tuple[RecordedLock, ...] = ()
 
 
 class RecordedOptions(StrictModel):
@@ -107,7 +140,11 @@ class Parameters(StrictModel):
             for change in recorded.files
         )
         return ChangeSet(
-            files=files, base=recorded.base, head=recorded.head, unknown=recorded.unknown
+            files=files,
+            base=recorded.base,
+            head=recorded.head,
+            unknown=recorded.unknown,
+            locks=tuple(lock.restored() for lock in recorded.locks),
         )
 
     def selection_options(self) -> Options:
@@ -210,6 +247,7 @@ def parameters_json(
                 {"status": change.status, "path": change.path, "old_path": change.old_path}
                 for change in changes.files
             ],
+            **_recorded_locks(changes),
         },
         "options": {
             "mode": options.mode,
@@ -237,6 +275,10 @@ def load_parameters(path: Path) -> Parameters:
     if problems:
         raise ConfigError(problems, hint="the file was altered after it was written")
     return parameters
+
+
+def _recorded_locks(changes: ChangeSet) -> dict[str, Any]:
+    return {"locks": [asdict(lock) for lock in changes.locks]} if changes.locks else {}
 
 
 def _recorded(file: DefinitionFile) -> dict[str, str]:

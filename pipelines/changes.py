@@ -9,6 +9,7 @@ from pathlib import Path
 from gauntlet.core.errors import ConfigError, Problem, unknown_name
 from gauntlet.core.git import NameStatus, parse_name_status
 from gauntlet.core.yaml_file import read_text
+from gauntlet.pipelines.locked import LockChange
 
 _STATUS = re.compile(r"([ACDMRTUXB])(\d{0,3})\t(.+)", re.DOTALL)
 _ESCAPE = re.compile(r'\\([abfnrtv"\\]|[0-7]{3})')
@@ -39,13 +40,14 @@ class ChangeSet:
     """What one build has to answer for: the files that differ between ``base`` and ``head``.
 
     ``unknown`` says why that cannot be told, and then every job runs. ``base`` and ``head`` are
-    commits where the files come from git.
+    commits where the files come from git; ``locks`` tell more of the lock files among them.
     """
 
     files: tuple[ChangedFile, ...] = ()
     base: str | None = None
     head: str | None = None
     unknown: str | None = None
+    locks: tuple[LockChange, ...] = ()
 
 
 def changed_paths(changes: Iterable[ChangedFile]) -> tuple[str, ...]:

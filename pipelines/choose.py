@@ -20,6 +20,7 @@ from gauntlet.pipelines.decisions import (
     some,
 )
 from gauntlet.pipelines.definitions.job import BrokenJob, Definitions, Job, Tier
+from gauntlet.pipelines.locked import Narrowed
 from gauntlet.pipelines.rules import (
     Elsewhere,
     Hit,
@@ -38,6 +39,7 @@ _ORDER = (
     "changed-definition",
     "changed-test",
     "named-file",
+    "changed-package",
     "declared-dependency",
     "always",
     "unowned-file",
@@ -65,7 +67,8 @@ def choose(definitions: Definitions, changes: ChangeSet, options: Options) -> Se
     own = [Hit("changed-config", path, path) for path in paths if path == config]
     unknown = [Hit("unknown-changes", "git", changes.unknown)] if changes.unknown else []
     everywhere = [*unknown, *asked.everything, *own, *patterns]
-    files = _Files(paths, Owners(definitions), Elsewhere(definitions))
+    narrowed = Narrowed(changes.locks)
+    files = _Files(paths, Owners(definitions), Elsewhere(definitions), narrowed)
     idle = not asked.tier.runs_everything and not everywhere
     docs_only = idle and bool(paths) and all(map(is_documentation, paths))
     if idle and not any(map(files.counts, paths)):
@@ -95,8 +98,11 @@ def _asked(definitions: Definitions, options: Options) -> _Asked:
 class _Files:
     """The changed paths, and which jobs each of them concerns."""
 
-    def __init__(self, paths: Sequence[str], owners: Owners, elsewhere: Elsewhere) -> None:
+    def __init__(
+        self, paths: Sequence[str], owners: Owners, elsewhere: Elsewhere, narrowed: Narrowed
+    ) -> None:
         self.paths = paths
+        self.narrowed = narrowed
         self.hits = {path: owners.hits(path) for path in paths}
         self.exclusions = {path: owners.exclusions(path) for path in paths}
         self._elsewhere = elsewhere
@@ -107,7 +113,8 @@ class _Files:
 
     def is_nobodys(self, path: str) -> bool:
         """Whether a path can matter to a build, and no job asks for it."""
-        return not (self.hits[path] or is_inert(path) or self._elsewhere.match(path))
+        inert = is_inert(path) or self.narrowed.is_record(path)
+        return not (self.hits[path] or inert or self._elsewhere.match(path))
 
     def counts(self, path: str) -> bool:
         """Whether a path can select anything by itself.
@@ -132,6 +139,7 @@ class _Chooser:
     ) -> None:
         self._definitions = definitions
         self._paths = files.paths
+        self._narrowed = files.narrowed
         self._asked = asked
         self._hardware = hardware
         self._hits: dict[str, list[Hit]] = defaultdict(list)
@@ -163,15 +171,30 @@ class _Chooser:
             way = (asked.tier_evidence, job.key)
             reason = Reason(rule="tier", evidence=asked.tier_evidence, path=way, text=text)
             return decide_job(job, RUN, reason)
-        hits = list(self._hits.get(job.key, ()))
+        hits = [*self._own(job, self._hits.get(job.key, ())), *self._packages(job)]
         if job.tier > asked.tier:
             return self._above(job, hits)
         if job.always:
             hits.append(Hit("always", job.file, job.key))
-        hits += self._everywhere
+        hits += self._own(job, self._everywhere)
         if hits:
-            return decide_job(job, RUN, *_reasons(job, hits))
+            return decide_job(job, RUN, *_reasons(job, hits, self._narrowed))
         return self._no_hit(job)
+
+    def _own(self, job: Job, hits: Iterable[Hit]) -> list[Hit]:
+        """Hits of a job, without those of locks that concern it by their packages alone."""
+        if not self._narrowed:
+            return list(hits)
+        by_packages = self._narrowed.exempts
+        return [hit for hit in hits if not by_packages(hit.file, job.key)]
+
+    def _packages(self, job: Job) -> list[Hit]:
+        """One hit for every changed lock of which the job installs something that changed."""
+        if not self._narrowed:
+            return []
+        paths = self._paths
+        found = ((path, self._narrowed.concerning(path, job.key)) for path in paths)
+        return [Hit("changed-package", path, each.package) for path, each in found if each]
 
     def _above(self, job: Job, hits: Sequence[Hit]) -> Decision:
         """A later tier: what concerns the job itself is offered to a person, the rest is not."""
@@ -181,7 +204,7 @@ class _Chooser:
             text = f"{tier}; {hit.file} concerns it ({hit.rule}), so a person may start it"
             way = (hit.file, job.key) if hit.entry == hit.file else (hit.file, hit.entry, job.key)
             first = Reason(rule="above-tier", evidence=hit.file, path=way, text=text)
-            return decide_job(job, BLOCK, first, *_reasons(job, hits))
+            return decide_job(job, BLOCK, first, *_reasons(job, hits, self._narrowed))
         wanted = self._everywhere[0] if self._everywhere else None
         also = f"; {wanted.file} runs only jobs of this tier ({wanted.rule})" if wanted else ""
         text = f"{tier}{also}; --tier {job.tier.title} or a job that needs it starts it"
@@ -190,6 +213,10 @@ class _Chooser:
     def _no_hit(self, job: Job) -> Decision:
         if job.image:
             return _skip(job, "image-not-needed", "", "no selected job needs what it builds")
+        spared = self._narrowed.spares(job.key)
+        if spared is not None:
+            text = f"{spared} changed, but no package that the job installs of it"
+            return _skip(job, "unchanged-packages", spared, text)
         refused = self._refused.get(job.key)
         if refused:
             path, entry = refused[0]
@@ -236,7 +263,7 @@ def _only(definitions: Definitions, keys: Iterable[str]) -> dict[str, Decision]:
     return close(definitions, asked)
 
 
-def _reasons(job: Job, hits: Sequence[Hit]) -> list[Reason]:
+def _reasons(job: Job, hits: Sequence[Hit], narrowed: Narrowed) -> list[Reason]:
     """One reason for each rule and entry; further files of the same entry are only counted."""
     grouped: dict[tuple[str, str], list[Hit]] = defaultdict(list)
     for hit in hits:
@@ -244,11 +271,14 @@ def _reasons(job: Job, hits: Sequence[Hit]) -> list[Reason]:
         entry = "" if hit.rule == "unowned-file" else hit.entry
         grouped[hit.rule, entry].append(hit)
     ordered = sorted(grouped.values(), key=lambda same: _ORDER.index(same[0].rule))
-    return [_reason(job, same) for same in ordered]
+    return [_reason(job, same, narrowed) for same in ordered]
 
 
-def _reason(job: Job, hits: Sequence[Hit]) -> Reason:
-    hit = hits[0]
+def _reason(job: Job, hits: Sequence[Hit], narrowed: Narrowed) -> Reason:
+    # A lock that could not be narrowed is named rather than any other file.
+    hit = next((each for each in hits if each.file in narrowed.troubles), hits[0])
+    if hit.rule == "changed-package":
+        return _package_reason(job, hit, narrowed)
     more = f" (and {len(hits) - 1} more)" if len(hits) > 1 else ""
     file = f"{hit.file}{more}"
     texts = {
@@ -266,7 +296,20 @@ def _reason(job: Job, hits: Sequence[Hit]) -> Reason:
     way: tuple[str, ...] = (hit.file, job.key)
     if hit.entry not in (hit.file, job.key) and hit.rule not in ("label", "unknown-changes"):
         way = (hit.file, hit.entry, job.key)
-    return Reason(rule=hit.rule, evidence=hit.file, path=way, text=texts[hit.rule])
+    text = texts[hit.rule]
+    if trouble := narrowed.troubles.get(hit.file):
+        text += f"; it is a lock whose packages could not be told apart: {trouble}"
+    return Reason(rule=hit.rule, evidence=hit.file, path=way, text=text)
+
+
+def _package_reason(job: Job, hit: Hit, narrowed: Narrowed) -> Reason:
+    install = narrowed.concerning(hit.file, job.key)
+    if install is None:
+        msg = f"{hit.file} concerns {job.key} by no package"
+        raise ValueError(msg)
+    text = f"it installs {install.package} ({install.versions}) of {hit.file}, which changed"
+    way = (hit.file, *install.way, job.key)
+    return Reason(rule=hit.rule, evidence=hit.file, path=way, text=text)
 
 
 def _nothing(definitions: Definitions, files: _Files) -> dict[str, Decision]:

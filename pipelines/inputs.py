@@ -262,9 +262,14 @@ def _from_git(inputs: Inputs, revision_range: str) -> ChangeSet:
         state=inputs.state,
         may_fetch=inputs.may_fetch,
     )
-    if revision_range == AUTO:
-        return base.build_changes(request)
-    return base.range_changes(request, revision_range)
+    by_itself = revision_range == AUTO
+    found = base.build_changes(request) if by_itself else base.range_changes(request, revision_range)
+    if not any(path.endswith(".txt") for path in changes.changed_paths(found.files)):
+        return found
+    # Most changes touch no lock, and its models take time to build.
+    from gauntlet.pipelines.lock_changes import with_locks
+
+    return with_locks(found, request.repository)
 
 
 def _source(inputs: Inputs) -> sources.EngineSource:
