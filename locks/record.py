@@ -22,6 +22,7 @@ class Recorded(StrictModel):
     ``files`` has the sha256 (hex) of each file by its name; ``requires`` are the lines
     ``Requires-Dist`` of its metadata, None where only a build would tell. ``released`` is when its
     first file was uploaded. ``yanked`` is the index's reason, None where it is not yanked.
+    ``build_requires`` is what a build needs, where source is all that there is.
     """
 
     files: Mapping[str, str]
@@ -30,6 +31,7 @@ class Recorded(StrictModel):
     extras: tuple[str, ...] = ()
     released: UtcTime | None = None
     yanked: str | None = None
+    build_requires: tuple[str, ...] | None = None
 
 
 class IndexRecord(StrictModel):

@@ -34,11 +34,17 @@ class Resolution:
 class Resolver(Protocol):
     """Resolves a lock and returns its text, header included.
 
+    Repeated calls with equal pins and an equal index return equal text. Hashes always come from
+    the index: those of ``present`` are not trusted.
+
     The header has the exact command, which any person can run in the repository and which names
     no index, no folder of this machine. Raises ConfigError where the requirements do not fit
     together (with the resolver's own reason), InfrastructureError where the program is not
     there, ExternalServiceError where no index answers.
     """
+
+    def command(self, resolution: Resolution) -> tuple[str, ...]:
+        """The command that the header has. Raises ConfigError for what the resolver cannot do."""
 
     def resolve(self, resolution: Resolution) -> str:
         """Resolve; the text of the lock."""
