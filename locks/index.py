@@ -119,7 +119,7 @@ def _metadata(
     name: str, files: Sequence[Offered], source: Source
 ) -> tuple[RawMetadata | None, tuple[str, ...] | None]:
     """Metadata of a version, and what building it needs where source is all that there is."""
-    wheels = sorted((file for file in files if file.is_wheel), key=lambda file: file.size)
+    wheels = sorted((file for file in files if file.is_wheel), key=_preference)
     if wheels:
         return read_metadata(source.wheel_metadata(name, wheels[0])), None
     info, project = source.sdist_texts(name, files[0])
@@ -127,6 +127,14 @@ def _metadata(
     if raw is not None and not _says_requirements(raw):
         raw = None
     return raw, build_requirements(project)
+
+
+def _preference(wheel: Offered) -> tuple[int, int]:
+    """Wheels of one version may require other things on other systems: Linux counts here."""
+    platform = wheel.name.removesuffix(".whl").rpartition("-")[2]
+    if platform == "any" or ("linux" in platform and "x86_64" in platform):
+        return 0, wheel.size
+    return (1 if "linux" in platform else 2), wheel.size
 
 
 def _says_requirements(raw: RawMetadata) -> bool:
