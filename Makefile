@@ -6,16 +6,16 @@ STAMP := $(VENV)/.installed
 ENGINE ?= simulator
 ARGS ?=
 
-.PHONY: help venv demo hud screenshots test test-engine engine bfcl check check-full lint types layers spelling format lock golden clean
+.PHONY: help venv demo hud screenshots test test-engine engine bfcl check check-full lint types layers spelling format lock locks golden clean
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 # Two steps, because older pip cannot resolve extras in hash-checking mode: pip itself comes first, pinned as well.
-$(STAMP): lockfiles/dev.txt lockfiles/pip.txt pyproject.toml
+$(STAMP): lockfiles/dev.txt lockfiles/pip.txt lockfiles/build-constraints.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Gauntlet needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r lockfiles/pip.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r lockfiles/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --build-constraint lockfiles/build-constraints.txt -r lockfiles/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --editable .
 	touch $@
 
@@ -55,7 +55,10 @@ layers: $(STAMP) ## Who may import whom
 spelling: $(STAMP) ## Spelling of code and docs
 	$(BIN)/codespell
 
-check: lint types layers spelling test ## What CI runs
+locks: $(STAMP) ## Are the locks fresh, whole, installable? Without any network
+	$(BIN)/gauntlet locks check $(ARGS)
+
+check: lint types layers spelling locks test ## What CI runs
 
 check-full: ## The same with every iteration of the slow tests
 	GAUNTLET_SLOW=full $(MAKE) check
@@ -64,8 +67,8 @@ format: $(STAMP) ## Fix what can be fixed by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock: $(STAMP) ## Compile lockfiles/ again from pyproject.toml
-	$(BIN)/python tools/lock.py
+lock: $(STAMP) ## Compile lockfiles/ again from their inputs
+	$(BIN)/gauntlet locks compile $(ARGS)
 
 screenshots: $(STAMP) ## Refresh the pictures in docs/images (needs Chromium)
 	$(BIN)/python tools/screenshots.py $(ARGS)

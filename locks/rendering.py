@@ -27,7 +27,9 @@ def raise_failures(plan: CompilePlan) -> None:
     others = [error for error in errors if not isinstance(error, ConfigError)]
     if others:
         raise others[0]
-    problems = [each for error in errors if isinstance(error, ConfigError) for each in error.problems]
+    problems = [
+        each for error in errors if isinstance(error, ConfigError) for each in error.problems
+    ]
     if problems:
         raise ConfigError(problems, hint=errors[0].hint)
 

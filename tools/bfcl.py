@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "lockfiles" / "bfcl.txt"
+BUILD = ROOT / "lockfiles" / "build-constraints.txt"
 
 
 def install(environment: Path) -> None:
@@ -20,7 +21,8 @@ def install(environment: Path) -> None:
         venv.create(environment, with_pip=True)
     pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
     # Without dependencies: the lock is whole, and leaves out on purpose what would bring torch.
-    subprocess.run([*pip, "--require-hashes", "--no-deps", "-r", str(LOCK)], check=True)
+    locked = ["--require-hashes", "--no-deps", "-r", str(LOCK), "--build-constraint", str(BUILD)]
+    subprocess.run([*pip, *locked], check=True)
 
 
 def check(environment: Path) -> str:
