@@ -9,14 +9,16 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = sorted((ROOT / "lockfiles").glob("*.txt"))
+OTHER = {"build-constraints.txt", "holds.txt"}
+LOCKS = sorted(path for path in (ROOT / "lockfiles").glob("*.txt") if path.name not in OTHER)
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==(\S+)")
 
 
 def entries(path):
     """Name, version and number of hashes of every entry of a lock."""
     found = {}
-    for block in re.split(r"\n(?=\S)", path.read_text().strip()):
+    text = re.sub(r"^ *#.*\n", "", path.read_text(), flags=re.MULTILINE)
+    for block in re.split(r"\n(?=\S)", text.strip()):
         match = PINNED.match(block)
         assert match, f"{path.name}: not pinned: {block.splitlines()[0]}"
         found[canonicalize_name(match[1])] = (match[2], block.count("--hash=sha256:"))
