@@ -263,7 +263,9 @@ def _from_git(inputs: Inputs, revision_range: str) -> ChangeSet:
         may_fetch=inputs.may_fetch,
     )
     by_itself = revision_range == AUTO
-    found = base.build_changes(request) if by_itself else base.range_changes(request, revision_range)
+    found = (
+        base.build_changes(request) if by_itself else base.range_changes(request, revision_range)
+    )
     if not any(path.endswith(".txt") for path in changes.changed_paths(found.files)):
         return found
     # Most changes touch no lock, and its models take time to build.

@@ -47,9 +47,7 @@ def _installs(
     new = side_at(repository, str(changes.head), path).lock
     found = impact(old, new, manifest.locks[_name(path)].installs)
     return tuple(
-        LockedInstall(
-            jobs=each.jobs, package=each.package, versions=each.versions, way=each.way
-        )
+        LockedInstall(jobs=each.jobs, package=each.package, versions=each.versions, way=each.way)
         for each in found.installs
     )
 

@@ -57,14 +57,20 @@ class FakeCodeHost:
     def close(self):
         """Nothing is open."""
 
-    def open_draft(self, *, title, body, head, base):
+    def open_draft(self, *, title, body, head, base, labels=()):
         self._ask("open_draft")
         found = [p for p in self.pulls.values() if p.head == head and p.state == "open"]
         if found:
-            return found[0]
+            return self.label(found[0].number, labels)
         number = self._number()
         self.add(number, state="open", head=head, draft=True)
         self.texts[number] = (title, body)
+        return self.label(number, labels)
+
+    def label(self, number, labels):
+        """Put labels on a pull request; those that it has stay."""
+        pull = self.pulls[number]
+        self.pulls[number] = replace(pull, labels=tuple(dict.fromkeys((*pull.labels, *labels))))
         return self.pulls[number]
 
     def open_issues(self, label):

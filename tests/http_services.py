@@ -43,6 +43,7 @@ class GitHubServer(Service):
         app.router.add_post(path + "/pulls", self.guarded(self._open))
         app.router.add_get(path + "/issues", self.guarded(self._issues))
         app.router.add_post(path + "/issues", self.guarded(self._open_issue))
+        app.router.add_post(path + "/issues/{number}/labels", self.guarded(self._label))
         app.router.add_get(path + "/milestones", self.guarded(self._milestones))
         return app
 
@@ -76,6 +77,10 @@ class GitHubServer(Service):
             following = request.url.update_query(page=page + 1)
             answer.headers["Link"] = f'<{following}>; rel="next"'
         return answer
+
+    async def _label(self, request):
+        number, labels = int(request.match_info["number"]), (await request.json())["labels"]
+        return web.json_response(self._told(self.host.label(number, labels))["labels"])
 
     async def _milestones(self, request):
         return self._page(request, [self._milestone(title) for title in self._titles()])

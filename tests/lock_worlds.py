@@ -30,13 +30,13 @@ def upgrades(folder, count, *, planted=()):
     pins = {"1.0": [], "2.0": []}
     hashes = {}
     for number, name in enumerate(names):
-        for version in pins:
+        for version, pinned in pins.items():
             bad = version == "2.0" and number in planted
             more = {f"{name}/ok.py": f"OK = {not bad}\n"}
             wheel = small_wheel(wheels, name=name, version=version, more=more)
             digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
             hashes[name, version] = [f"sha256:{digest}"]
-            pins[version].append((name, version, ["-r all.in"]))
+            pinned.append((name, version, ["-r all.in"]))
     paths = []
     for version, title in (("1.0", "old"), ("2.0", "new")):
         path = folder / f"{title}.txt"

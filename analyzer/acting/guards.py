@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from gauntlet.analyzer.acting.policy import Limits, Mode
-from gauntlet.analyzer.acting.switch import Permit
+from gauntlet.services.switch import Permit
 
 _DAY = timedelta(hours=24)
 

@@ -1,8 +1,8 @@
 """Whether a policy's switch lets anybody act."""
 
 from gauntlet.analyzer.acting.policy import Policy
-from gauntlet.analyzer.acting.switch import Permit, ask_switch
 from gauntlet.services.codehost.port import CodeHost
+from gauntlet.services.switch import Permit, ask_switch
 
 
 def permit_of(policy: Policy, host: CodeHost | None) -> Permit:

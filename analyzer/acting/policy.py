@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from gauntlet.core.yaml_file import StrictModel, load_model
 from gauntlet.services.settings import Buildkite, Chat, Repository
+from gauntlet.services.switch import Switch
 
 Mode = Literal["shadow", "notify", "act"]
 """Write down what would be done; tell people as well; do it."""
@@ -82,15 +83,6 @@ class Probes(StrictModel):
             msg = "money_per_night needs price_per_minute"
             raise ValueError(msg)
         return self
-
-
-class Switch(StrictModel):
-    """What must say that acting is allowed. Without either, nothing is ever done."""
-
-    file: Path | None = None
-    """A file whose first word is ``on``."""
-    stop_label: str = ""
-    """A label of an open issue of the repository that stops everything."""
 
 
 class Policy(StrictModel):

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gauntlet.analyzer.acting.policy import Policy
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.alerts.control import AgentControl
 from gauntlet.analyzer.alerts.drain import Drain, let_return, plan_drains, take_out
 from gauntlet.analyzer.alerts.hysteresis import Change, judge
@@ -25,6 +24,7 @@ from gauntlet.analyzer.alerts.sources import Look, look
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ExitCode, ExternalServiceError, GauntletError, InfrastructureError
 from gauntlet.core.files import sole_holder
+from gauntlet.services.switch import Permit
 from gauntlet.warehouse.batch import decision_batch
 from gauntlet.warehouse.delivery import deliver
 from gauntlet.warehouse.location import folder_beside, spool_folder

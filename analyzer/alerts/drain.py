@@ -8,11 +8,11 @@ from math import floor
 
 from gauntlet.analyzer.acting.guards import Leave, PastAct, allowed
 from gauntlet.analyzer.acting.policy import DrainLimits
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.alerts.control import AgentControl
 from gauntlet.analyzer.alerts.hysteresis import Change
 from gauntlet.analyzer.alerts.model import Drained, Known
 from gauntlet.core.errors import GauntletError
+from gauntlet.services.switch import Permit
 
 _LOGGER = logging.getLogger(__name__)
 _PREFIX = "host/"

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from gauntlet.analyzer.acting.permit import permit_of
 from gauntlet.analyzer.acting.policy import Policy
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.alerts.check import AlertRequest
 from gauntlet.analyzer.alerts.control import control_of
 from gauntlet.analyzer.alerts.rules import load_rules
 from gauntlet.core.errors import UsageError
 from gauntlet.services.connect import code_host_if_any
+from gauntlet.services.switch import Permit
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _LONGEST = timedelta(days=90)

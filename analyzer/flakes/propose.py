@@ -10,12 +10,12 @@ from typing import Any
 
 from gauntlet.analyzer.acting.guards import Leave, PastAct, allowed
 from gauntlet.analyzer.acting.policy import Limits
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.flakes.found import Flake
 from gauntlet.analyzer.flakes.proposals import DAILY_CAP, Proposal, marker, plan_proposals
 from gauntlet.analyzer.reports.model import Entry
 from gauntlet.core.errors import GauntletError
 from gauntlet.services.codehost.port import CodeHost, Issue
+from gauntlet.services.switch import Permit
 from gauntlet.services.transport import MaybeDoneError
 from gauntlet.warehouse.rows.measurement import DecisionRow
 from gauntlet.warehouse.store import Store

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 from gauntlet.analyzer.acting.permit import permit_of
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.flakes.edges import check_quarantines
 from gauntlet.analyzer.flakes.from_store import FlakesRequest
 from gauntlet.analyzer.flakes.propose import Proposed
@@ -24,6 +23,7 @@ from gauntlet.analyzer.reverts.record import fate
 from gauntlet.analyzer.reverts.use import Made, Workshop, make_reverts
 from gauntlet.core.clock import utc_now
 from gauntlet.services.codehost.port import CodeHost, PullRequest
+from gauntlet.services.switch import Permit
 from gauntlet.warehouse.batch import decision_batch
 from gauntlet.warehouse.delivery import deliver
 from gauntlet.warehouse.rows.measurement import DecisionRow

@@ -8,10 +8,10 @@ from typing import Any
 
 from gauntlet.analyzer.acting.guards import Leave, PastAct, allowed
 from gauntlet.analyzer.acting.policy import RevertLimits
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.culprits.model import Commit
 from gauntlet.analyzer.incidents.incident import Culprit, Incident
 from gauntlet.services.codehost.port import PullRequest
+from gauntlet.services.switch import Permit
 from gauntlet.warehouse.rows.measurement import DecisionRow
 
 _ID = 10

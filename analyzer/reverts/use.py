@@ -9,7 +9,6 @@ from typing import Any
 
 from gauntlet.analyzer.acting.guards import PastAct
 from gauntlet.analyzer.acting.policy import Policy
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.culprits.model import Commit
 from gauntlet.analyzer.incidents.history import Mainline
 from gauntlet.analyzer.incidents.incident import Incident
@@ -18,6 +17,7 @@ from gauntlet.analyzer.reverts.branch import RevertBranch, plan_revert, push_bra
 from gauntlet.analyzer.reverts.proposal import Proposal, decision, propose
 from gauntlet.core.errors import GauntletError
 from gauntlet.services.codehost.port import CodeHost, PullRequest
+from gauntlet.services.switch import Permit
 from gauntlet.warehouse.rows.measurement import DecisionRow
 
 _LOGGER = logging.getLogger(__name__)

@@ -49,5 +49,3 @@ def probe_key(requirements: str, command: Sequence[str], python: str) -> str:
     """Identity of a probe: what is installed, what is run, with which Python."""
     said = json.dumps([requirements, list(command), python])
     return hashlib.sha256(said.encode()).hexdigest()
-
-

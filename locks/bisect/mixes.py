@@ -58,10 +58,7 @@ class Mixer:
 
     def requirements(self, mix: Mix) -> str:
         """Text that installs a mix, with the hashes of the locks."""
-        lines = []
-        for pin in self._locked[mix]:
-            lines.append(" \\\n    ".join([_line(pin), *(f"--hash={each}" for each in pin.hashes)]))
-        return "\n".join(sorted(lines)) + "\n"
+        return "\n".join(sorted(map(_requirement, self._locked[mix]))) + "\n"
 
     def _resolves(self, mix: Mix) -> bool:
         if mix not in self._locked:
@@ -154,6 +151,10 @@ def _versions(pins: Iterable[Pin]) -> set[str]:
 
 def _constraint(pin: Pin) -> str:
     return f"{pin.name}=={pin.version}" + (f" ; {pin.marker}" if pin.marker else "")
+
+
+def _requirement(pin: Pin) -> str:
+    return " \\\n    ".join([_line(pin), *(f"--hash={each}" for each in pin.hashes)])
 
 
 def _line(pin: Pin) -> str:

@@ -55,7 +55,9 @@ def write_holds(path: Path, report: BisectReport, today: date) -> list[str]:
 
 
 def _evidence(culprit: CulpritRecord) -> str:
-    green = f"probe {culprit.green[:12]} is green" if culprit.green else "the old lock is said green"
+    green = (
+        f"probe {culprit.green[:12]} is green" if culprit.green else "the old lock is said green"
+    )
     red = f"probe {culprit.red[:12]} is red" if culprit.red else "the new lock is said red"
     return f"{green}, {red}: they differ in this alone"
 

@@ -91,11 +91,8 @@ class Search:
                 reason = "nothing resolves with the culprit held back"
                 return Found(state="cannot-tell", culprits=tuple(culprits), reason=reason)
             outcome = self._test(kept)
-            if outcome == "good":
-                return Found(state="proved", culprits=tuple(culprits), kept=kept)
-            if outcome == "skip":
-                reason = "whether the rest passes without the culprit could not be judged"
-                return Found(state="cannot-tell", culprits=tuple(culprits), reason=reason)
+            if outcome != "bad":
+                return _judged(outcome, culprits, kept)
             if "good" not in self._known.values() and self._test(Mix()) == "bad":
                 return Found(state="old-is-bad", reason="the test fails with the old lock too")
             good, bad = culprit.good & kept, kept
@@ -162,6 +159,13 @@ class Search:
             too_deep = max(size, len(suspects) - size) > room
             balance[size] = (too_deep, abs(total / 2 - weight))
         return sorted(balance, key=balance.__getitem__)
+
+
+def _judged(outcome: Outcome, culprits: Sequence[Culprit], kept: Mix) -> Found:
+    if outcome == "good":
+        return Found(state="proved", culprits=tuple(culprits), kept=kept)
+    reason = "whether the rest passes without the culprit could not be judged"
+    return Found(state="cannot-tell", culprits=tuple(culprits), reason=reason)
 
 
 def _depth(count: int) -> int:

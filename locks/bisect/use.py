@@ -200,9 +200,7 @@ def _ends_resolve(found: Material, mixer: Mixer) -> None:
             raise UsageError(msg, hint=hint)
 
 
-def _report(
-    request: BisectRequest, found: Material, ended: Found, probes: _Probes
-) -> BisectReport:
+def _report(request: BisectRequest, found: Material, ended: Found, probes: _Probes) -> BisectReport:
     held = Mix(name for culprit in ended.culprits for name in culprit.upgrades)
     proved = ended.state == "proved"
     return BisectReport(

@@ -1,6 +1,7 @@
 """GitHub's REST API behind the port. Answers are read strictly for what is used, and no more."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal, TypeVar
 from urllib.parse import parse_qsl
@@ -147,8 +148,23 @@ class GitHub:
             seen.add(following)
             query = parse_qsl(following, keep_blank_values=True)
 
-    def open_draft(self, *, title: str, body: str, head: str, base: str) -> PullRequest:
+    def open_draft(
+        self, *, title: str, body: str, head: str, base: str, labels: Sequence[str] = ()
+    ) -> PullRequest:
         """Open a draft; where the branch has an open one already, that one is returned."""
+        return self._labelled(self._draft(title, body, head, base), labels)
+
+    def _labelled(self, pull: PullRequest, labels: Sequence[str]) -> PullRequest:
+        """Put labels on it; GitHub takes none when a pull request is opened."""
+        missing = [label for label in labels if label not in pull.labels]
+        if not missing:
+            return pull
+        path = f"repos/{self._slug}/issues/{pull.number}/labels"
+        answer = self._transport.send("POST", path, {"labels": missing})
+        names = (label.name for label in _list(_Label, answer.value, answer.address))
+        return replace(pull, labels=tuple(names))
+
+    def _draft(self, title: str, body: str, head: str, base: str) -> PullRequest:
         known = self.pull_request_of(head)
         if known is not None and known.state == "open":
             return known

@@ -53,8 +53,13 @@ class CodeHost(Protocol):
         With both given they have both. Raises UsageError for a milestone that is not there.
         """
 
-    def open_draft(self, *, title: str, body: str, head: str, base: str) -> PullRequest:
-        """Open a draft; where the branch has an open one already, that one is returned."""
+    def open_draft(
+        self, *, title: str, body: str, head: str, base: str, labels: Sequence[str] = ()
+    ) -> PullRequest:
+        """Open a draft; where the branch has an open one already, that one is returned.
+
+        Labels that it does not have yet are put on it in both cases.
+        """
 
     def open_issues(self, label: str) -> Sequence[Issue]:
         """The newest open issues with a label, a few hundred at most."""

@@ -13,7 +13,6 @@ from stores import served_folder
 
 from gauntlet.__main__ import run
 from gauntlet.analyzer.acting.policy import DrainLimits, Policy
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.alerts.check import (
     AlertRequest,
     check_alerts,
@@ -26,6 +25,7 @@ from gauntlet.analyzer.alerts.layout import alert_entries, state_lines
 from gauntlet.analyzer.alerts.record import silence_row
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import InfrastructureError
+from gauntlet.services.switch import Permit
 from gauntlet.warehouse.delivery import deliver
 from gauntlet.warehouse.location import spool_folder
 from gauntlet.warehouse.spool import Spool

@@ -96,6 +96,14 @@ def test_a_draft_is_opened_once_for_a_branch(host, memory):
     assert host.pull_request_of("nothing") is None
 
 
+def test_labels_are_put_on_a_draft_be_it_new_or_not(host, memory):
+    first = host.open_draft(**DRAFT, labels=["run-all"])
+    assert first.labels == ("run-all",)
+    again = host.open_draft(**DRAFT, labels=["run-all", "locks"])
+    assert (again.number, again.labels) == (first.number, ("run-all", "locks"))
+    assert memory.pulls[first.number].labels == ("run-all", "locks")
+
+
 def test_issues_are_found_by_label_with_their_text(host):
     opened = host.open_issue(title="Flaky", body="marker-1", labels=["flaky"])
     host.open_issue(title="Other", body="", labels=["other"])

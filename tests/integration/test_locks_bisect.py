@@ -6,13 +6,13 @@ import pytest
 from click.testing import CliRunner
 from lock_worlds import all_ok, upgrades
 
-from gauntlet.core.errors import InfrastructureError
 from gauntlet.locks.bisect_command import bisect
 
 NAMES = [f"p{number:02}" for number in range(12)]
+ALL_OK = all_ok(NAMES)
 
 
-def run(folder, *more, command=all_ok(NAMES)):
+def run(folder, *more, command=ALL_OK):
     argv = ["--old", "old.txt", "--new", "new.txt", "--find-links", "wheels", "--no-index"]
     argv = [*argv, "--work", "work", "--json", *more, "--", *command]
     return CliRunner().invoke(bisect, argv)

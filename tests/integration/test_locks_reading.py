@@ -50,7 +50,9 @@ def test_diff_of_files_and_revisions(says, tmp_path):
     assert (change["name"], change["step"], change["through"]) == ("markup", "major", ["web"])
     assert "minor" in says("diff", "--lock", "test", "--base", "HEAD~1")
     assert "no difference" in says("diff", "--lock", "test", "--base", "HEAD", "--by", "released")
-    assert says("diff", "--lock", "test", "--base", "HEAD~1", "--markdown").startswith("| package |")
+    assert says("diff", "--lock", "test", "--base", "HEAD~1", "--markdown").startswith(
+        "| package |"
+    )
 
 
 @pytest.mark.parametrize(

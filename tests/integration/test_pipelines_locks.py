@@ -63,7 +63,9 @@ def select(repository, tmp_path, capsys):
 
 
 def without_docs(text):
-    return text.replace("roots: [maturin]}", 'roots: [maturin]}\n    - {jobs: ["docs-*"], roots: [maturin]}')
+    return text.replace(
+        "roots: [maturin]}", 'roots: [maturin]}\n    - {jobs: ["docs-*"], roots: [maturin]}'
+    )
 
 
 def test_case_c05_only_jobs_that_install_the_package_run(select, repository):
@@ -95,9 +97,7 @@ def test_case_c05_jobs_that_no_entry_names_run_because_of_the_lock(select):
         ({"lockfiles/locks.yaml": MANIFEST.partition("    installs")[0]}, "names no job"),
     ],
 )
-def test_case_c05_a_lock_that_is_not_understood_runs_everything(
-    select, repository, files, said
-):
+def test_case_c05_a_lock_that_is_not_understood_runs_everything(select, repository, files, said):
     repository.commit("spoil", files)
     selected, jobs = select({LOCK: lock(tomli="2.1"), "lockfiles/index.json": "{ }"})
     assert selected == ["backend", "docs-build", "frontend"]
@@ -148,7 +148,9 @@ def test_the_decision_is_replayed_without_git(repository, tmp_path, capsys):
     parameters = (made / "parameters.json").read_text()
     assert '"changed-package"' in (made / "selection.json").read_text()
     (repository.folder / ".git").rename(tmp_path / "gone")
-    assert run(["pipelines", "replay", str(made / "parameters.json"), "--artifacts", str(again)]) == 0
+    assert (
+        run(["pipelines", "replay", str(made / "parameters.json"), "--artifacts", str(again)]) == 0
+    )
     for name in ("selection.json", "pipeline.yaml"):
         if (made / name).exists():
             assert (again / name).read_bytes() == (made / name).read_bytes()

@@ -9,7 +9,6 @@ from git_repository import GitRepository
 
 from gauntlet.analyzer.acting.guards import PastAct
 from gauntlet.analyzer.acting.policy import Policy
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.culprits.model import Commit
 from gauntlet.analyzer.incidents.history import Mainline
 from gauntlet.analyzer.incidents.incident import Culprit, Incident, NextStep
@@ -18,6 +17,7 @@ from gauntlet.analyzer.reverts.record import fate
 from gauntlet.analyzer.reverts.use import Workshop, make_reverts
 from gauntlet.core.errors import UsageError
 from gauntlet.services.codehost.port import PullRequest
+from gauntlet.services.switch import Permit
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 GO = Permit(given=True, reason="on")

@@ -116,7 +116,9 @@ def test_of_two_that_break_together_one_is_held(data):
 def test_packages_that_cannot_move_apart_are_one(data):
     count = data.draw(st.integers(2, 40))
     labels = [data.draw(st.integers(0, count)) for _ in range(count)]
-    groups = [{n for n, label in zip(even(count), labels, strict=True) if label == k} for k in labels]
+    groups = [
+        {n for n, label in zip(even(count), labels, strict=True) if label == k} for k in labels
+    ]
     name = data.draw(st.sampled_from(sorted(even(count))))
     world = World(lambda mix: name in mix, together=groups)
     found = world.search(even(count), max_installs=40)

@@ -7,7 +7,6 @@ from alert_factory import MINUTE, NOW, known, reading
 from fake_agents import FakeAgents
 
 from gauntlet.analyzer.acting.policy import DrainLimits
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.alerts.control import CommandControl
 from gauntlet.analyzer.alerts.drain import let_return, plan_drains, take_out
 from gauntlet.analyzer.alerts.hysteresis import judge
@@ -15,6 +14,7 @@ from gauntlet.analyzer.alerts.model import Drained, Silence
 from gauntlet.analyzer.alerts.rules import load_rules
 from gauntlet.core.errors import ExternalServiceError, UsageError
 from gauntlet.core.proc import CommandError
+from gauntlet.services.switch import Permit
 
 YES = Permit(given=True, reason="the switch is on")
 NO = Permit(given=False, reason="the switch says 'off'")

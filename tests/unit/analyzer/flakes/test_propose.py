@@ -8,12 +8,12 @@ import pytest
 from fake_codehost import FakeCodeHost
 
 from gauntlet.analyzer.acting.policy import Limits
-from gauntlet.analyzer.acting.switch import Permit
 from gauntlet.analyzer.flakes.found import Recorded, judge_all
 from gauntlet.analyzer.flakes.judge import History
 from gauntlet.analyzer.flakes.proposals import marker
 from gauntlet.analyzer.flakes.propose import Desk, past_proposals, propose_flakes
 from gauntlet.core.errors import ExternalServiceError
+from gauntlet.services.switch import Permit
 from gauntlet.services.transport import MaybeDoneError
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

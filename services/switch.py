@@ -4,8 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gauntlet.analyzer.acting.policy import Switch
 from gauntlet.core.errors import GauntletError
+from gauntlet.core.yaml_file import StrictModel
+
+
+class Switch(StrictModel):
+    """What must say that acting is allowed. Without either, nothing is ever done."""
+
+    file: Path | None = None
+    """A file whose first word is ``on``."""
+    stop_label: str = ""
+    """A label of an open issue of the repository that stops everything."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,66 @@
+"""``gauntlet locks refresh``."""
+
+from pathlib import Path
+
+import click
+
+from gauntlet.warehouse.location import warehouse_option
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.option("--package", "packages", multiple=True, metavar="P", help="Move these alone.")
+@click.option("--remote", default="origin", show_default=True)
+@click.option("--base", default="main", show_default=True, metavar="BRANCH")
+@click.option("--branch", metavar="BRANCH", help="[default: locks/refresh-YYYY-MM-DD]")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    default=("run-all",),
+    show_default=True,
+    help="Of the pull request; it starts the full suite.",
+)
+@click.option("--slug", default="", metavar="OWNER/NAME", help="The repository at the code host.")
+@click.option(
+    "--mode",
+    type=click.Choice(["shadow", "notify", "act"]),
+    default="shadow",
+    show_default=True,
+    help="Write down what would be done; tell it as well; do it.",
+)
+@click.option("--switch", type=_PATH, metavar="FILE", help="--mode act: its first word is `on`.")
+@click.option("--find-links", multiple=True, type=_PATH, metavar="DIR", help="A folder of wheels.")
+@click.option("--no-index", is_flag=True, help="Only those folders; no index.")
+@click.option("--dry-run", is_flag=True, help="Print the plan; push and record nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--repository", type=_PATH, default=Path(), metavar="DIR", hidden=True)
+@warehouse_option
+def refresh(
+    *, slug: str, dry_run: bool, as_json: bool, location: str, mode: str, **given: object
+) -> None:
+    """Put new versions on a branch, and open a draft pull request that says what moved.
+
+    Ends with 3 where nothing is newer.
+    """
+    import json
+
+    from gauntlet.core.errors import ExitCode
+    from gauntlet.locks.refreshing import refreshing
+    from gauntlet.services.connect import code_host_if_any
+    from gauntlet.services.settings import Repository
+
+    done = refreshing(
+        given,
+        mode=mode,
+        host=code_host_if_any(Repository(slug=slug)),
+        location=None if dry_run else location,
+        tell=lambda line: click.echo(line, err=True),
+    )
+    click.echo(json.dumps(done.plain(), indent=1) if as_json else "\n".join(done.lines()))
+    if done.failed is not None:
+        raise done.failed
+    if not done.plan.moved:
+        raise SystemExit(ExitCode.NOTHING_SELECTED)

@@ -1,0 +1,183 @@
+"""A refresh of locks: real git, real resolutions, a code host in memory."""
+
+from pathlib import Path
+
+import pytest
+from fake_codehost import FakeCodeHost
+from git_repository import GitRepository
+from small_wheel import small_wheel
+
+from gauntlet.locks.refreshing import refreshing
+
+MANIFEST = """\
+gauntlet: 1
+locks:
+  test: {purpose: tests, inputs: [lockfiles/test.in]}
+"""
+
+
+class World:
+    """A repository with a lock of version 1, and a folder of wheels that has version 2 too."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.wheels = folder / "wheels"
+        for name in ("one", "two"):
+            small_wheel(self.wheels, name=name, version="1.0")
+        self.repository = GitRepository(folder)
+        self.repository.commit(
+            "begin", {"lockfiles/locks.yaml": MANIFEST, "lockfiles/test.in": "one\ntwo\n"}
+        )
+        self.compile()
+        self.repository.git("push", "--quiet", "origin", "main")
+        self.host = FakeCodeHost()
+        self.switch = folder / "switch"
+        self.switch.write_text("on\n")
+
+    def compile(self):
+        from gauntlet.locks.compiling import CompileRequest, plan_compile, write_plan
+        from gauntlet.locks.index import source_for
+        from gauntlet.locks.manifest import Locks
+
+        locks = Locks(self.repository.folder)
+        links = (self.wheels,)
+        request = CompileRequest(names=(), find_links=links, offline=True)
+        write_plan(locks, plan_compile(locks, request, source_for(links, offline=True)))
+        self.repository.commit("lock")
+
+    def release(self, name, version, **more):
+        small_wheel(self.wheels, name=name, version=version, **more)
+
+    def refresh(self, mode="act", *, dry_run=False, **changes):
+        given = {
+            "repository": self.repository.folder,
+            "names": (),
+            "packages": (),
+            "remote": "origin",
+            "base": "main",
+            "branch": "locks/refresh",
+            "labels": ("run-all",),
+            "find_links": (self.wheels,),
+            "no_index": True,
+            "switch": self.switch,
+            **changes,
+        }
+        location = None if dry_run else str(self.folder / "warehouse")
+        self.told = []
+        return refreshing(
+            given, mode=mode, host=self.host, location=location, tell=self.told.append
+        )
+
+    def remote(self, *arguments):
+        return self.repository._run("-C", str(self.repository.remote), *arguments)
+
+    def branches(self):
+        return self.remote("for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+def test_new_versions_come_on_a_branch_with_a_draft(world):
+    world.release("one", "2.0")
+    before = world.repository.git("status", "--porcelain")
+    done = world.refresh()
+    assert done.outcome == "opened"
+    lock = world.remote("show", "locks/refresh:lockfiles/test.txt")
+    assert "one==2.0" in lock
+    assert "two==1.0" in lock
+    assert '"one==2.0"' in world.remote("show", "locks/refresh:lockfiles/index.json")
+    assert world.remote("rev-list", "--count", "main..locks/refresh") == "1"
+    (pull,) = world.host.pulls.values()
+    assert (pull.draft, pull.head, pull.labels) == (True, "locks/refresh", ("run-all",))
+    title, body = world.host.texts[pull.number]
+    assert title == "Refresh locks: test"
+    assert "| one | 1.0 | 2.0 | major |" in body
+    assert world.repository.git("status", "--porcelain") == before
+    assert world.branches() == ["locks/refresh", "main"]
+
+
+def test_the_same_again_pushes_nothing(world):
+    world.release("one", "2.0")
+    world.refresh()
+    tip = world.remote("rev-parse", "locks/refresh")
+    again = world.refresh()
+    assert (again.outcome, again.plan.commit) == ("opened", "")
+    assert world.remote("rev-parse", "locks/refresh") == tip
+    assert len(world.host.pulls) == 1
+
+
+def test_a_branch_with_other_content_is_brought_up_to_date(world):
+    world.release("one", "2.0")
+    world.refresh()
+    world.release("two", "3.0")
+    assert world.refresh().plan.commit
+    assert "two==3.0" in world.remote("show", "locks/refresh:lockfiles/test.txt")
+    assert world.remote("rev-list", "--count", "main..locks/refresh") == "1"
+
+
+@pytest.mark.parametrize(
+    ("mode", "word", "reason"),
+    [
+        ("shadow", "on", "mode shadow"),
+        ("notify", "on", "mode notify"),
+        ("act", "off", "says 'off'"),
+        ("act", None, "cannot be read"),
+    ],
+)
+def test_nothing_is_pushed_where_nobody_allows_it(world, mode, word, reason):
+    world.release("one", "2.0")
+    world.switch.unlink()
+    if word:
+        world.switch.write_text(word)
+    done = world.refresh(mode)
+    assert done.outcome == "proposed"
+    assert reason in done.reason
+    assert world.branches() == ["main"]
+    assert world.host.pulls == {}
+
+
+def test_a_dry_run_leaves_nothing(world):
+    world.release("one", "2.0")
+    assert world.refresh(dry_run=True).outcome == "proposed"
+    assert world.branches() == ["main"]
+    assert not (world.folder / "warehouse").exists()
+    assert not list(Path(world.folder).glob("warehouse*"))
+
+
+def test_nothing_newer_is_said(world):
+    done = world.refresh()
+    assert (done.outcome, done.plan.moved) == ("nothing", False)
+    assert world.branches() == ["main"]
+
+
+def test_one_package_alone(world):
+    world.release("one", "2.0")
+    world.release("two", "2.0")
+    world.refresh(packages=("two",))
+    lock = world.remote("show", "locks/refresh:lockfiles/test.txt")
+    assert "one==1.0" in lock
+    assert "two==2.0" in lock
+
+
+def test_what_could_not_move_says_why(world):
+    world.release("one", "2.0")
+    world.release("two", "2.0", needs="one<2")
+    world.release("one", "3.0", needs="two<1.5")
+    body = world.refresh("shadow").plan.body
+    assert "Could not move:" in body or "one | 1.0 | 3.0" in body
+    assert "two" in body
+
+
+def test_a_refused_push_is_recorded_and_raised(world):
+    world.release("one", "2.0")
+    hook = world.repository.remote / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
+    hook.chmod(0o755)
+    done = world.refresh()
+    assert done.outcome == "failed"
+    assert done.failed is not None
+    assert world.host.pulls == {}
