@@ -13,10 +13,12 @@ from typing import Literal
 
 from gauntlet.core.proc import run
 from gauntlet.images.model import Retention
+from gauntlet.images.oci.manifest import Manifest
 from gauntlet.images.oci.reference import Place
 from gauntlet.images.oci.registry import ImageStore
 
 _DELETE_S = 120.0
+_CACHE_TIME = "buildkit/createdat"
 _KEY = re.compile(r"key-[0-9a-f]{16}")
 _COMMIT = re.compile(r"commit-(?P<commit>[0-9a-f]{7,40})(?:-[a-z0-9]+)?")
 _BRANCH = re.compile(r"branch-.+")
@@ -117,9 +119,10 @@ def read_tags(store: ImageStore, place: Place, repositories: Iterable[str]) -> l
             if manifest is None:
                 continue
             lists = tuple(manifest.platforms.values())
-            image = place.at(repository, digest=lists[0]) if lists else reference
-            # What is no image (a cache of layers) has no config that says when.
-            created = store.config(image).created if lists or manifest.layers else None
+            created = _cache_time(manifest)
+            if created is None and (lists or manifest.layers):
+                image = place.at(repository, digest=lists[0]) if lists else reference
+                created = store.config(image).created
             found.append(
                 Tagged(
                     repository=repository,
@@ -130,6 +133,13 @@ def read_tags(store: ImageStore, place: Place, repositories: Iterable[str]) -> l
                 )
             )
     return found
+
+
+def _cache_time(manifest: Manifest) -> datetime | None:
+    """When the newest layer of a builder's cache was made; None of what is no cache."""
+    parts = (*(manifest.document.manifests or ()), *manifest.layers)
+    times = [(part.annotations or {}).get(_CACHE_TIME, "") for part in parts]
+    return max((datetime.fromisoformat(time) for time in times if time), default=None)
 
 
 def delete(place: Place, decisions: Iterable[Decision]) -> list[str]:

@@ -19,7 +19,8 @@ FROM base AS runtime
 ARG LOCK
 COPY lockfiles/${LOCK}.txt /lock.txt
 RUN ["pip", "install", "--require-hashes", "--requirement", "/lock.txt"]
-RUN --mount=type=bind,from=build,source=/dist,target=/dist ["pip", "install", "--no-index", "--find-links", "/dist", "small"]
+RUN --mount=type=bind,from=build,source=/dist,target=/dist \\
+    ["pip", "install", "--no-index", "--find-links", "/dist", "small"]
 
 FROM runtime AS release
 USER 10001:10001
@@ -49,13 +50,17 @@ _TARGET = """\
 
 def a_repository(folder, *, dockerfile=DOCKERFILE, digest=DIGEST, more=""):
     """Write it, and read it."""
-    targets = [_TARGET.format(name=f"small{end}", kind=kind) for end, kind in (("", "release"), ("-test", "test"))]
+    targets = [
+        _TARGET.format(name=f"small{end}", kind=kind)
+        for end, kind in (("", "release"), ("-test", "test"))
+    ]
     text = textwrap.dedent("""\
         gauntlet: 1
         title: small
         source: https://code.example.org/acme/small
         unkeyed_args: [SPEED]
-        retention: {key_days: 30, commit_days: 14, branch_cache_days: 7, keep_newest_of_main: 2, keep: ["v[0-9]*"]}
+        retention:
+          {key_days: 30, commit_days: 14, branch_cache_days: 7, keep_newest_of_main: 2, keep: [v*]}
         warm: {targets: [small], keep_old: 2, parameter: /ci/image}
         targets:
         """)

@@ -23,7 +23,8 @@ class Registry:
         self._settings = folder / "registry.yml"
         self._settings.write_text(
             "version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\n"
-            f"storage: {{filesystem: {{rootdirectory: {folder / 'storage'}}}}}\n"
+            f"storage: {{filesystem: {{rootdirectory: {folder / 'storage'}}}, "
+            "delete: {enabled: true}}\n"
             f"http: {{addr: '127.0.0.1:{self.port}'}}\n"
         )
 

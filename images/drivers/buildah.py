@@ -19,7 +19,10 @@ _LOCAL = "oci:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """One call of ``buildah build``. ``base``, where given, takes the place of the first FROM."""
+    """One call of ``buildah build``. ``base``, where given, takes the place of the first FROM.
+
+    ``compress`` packs layers as they are written; else the layout has them as plain tar.
+    """
 
     platform: str
     created: datetime
@@ -29,6 +32,7 @@ class Invocation:
     tag: str
     target: str = ""
     base: str = ""
+    compress: bool = False
     args: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     contexts: Mapping[str, Path] = field(default_factory=dict)
@@ -47,6 +51,7 @@ class Invocation:
             options += ["--secret", f"id={name},src={self.secrets[name]}"]
         options += ["--from", self.base] if self.base else []
         options += ["--target", self.target] if self.target else []
+        options += ["--disable-compression=false"] if self.compress else []
         return [
             "build",
             "--no-cache",
@@ -112,6 +117,7 @@ def _invocation(step: BuildStep, names: Mapping[str, str]) -> Invocation:
         layout=step.layout,
         tag=step.tag,
         target=step.stage,
+        compress=True,
         args={**step.args, **bases, "SOURCE_DATE_EPOCH": str(int(step.created.timestamp()))},
         labels=step.labels,
         contexts=step.contexts,

@@ -36,7 +36,9 @@ def test_the_bake_file_is_hcl_with_every_target_and_group(images):
 def test_the_bake_file_uses_variables_and_functions_that_it_declares():
     text = re.sub(r"#.*", "", (ROOT / BAKE).read_text())
     declared = set(re.findall(r'variable "(\w+)"', text))
-    plain = re.sub(r'"(?:\$\{[^}]*\}|[^"])*"', lambda m: " ".join(re.findall(r"\$\{([^}]*)\}", m[0])), text)
+    plain = re.sub(
+        r'"(?:\$\{[^}]*\}|[^"])*"', lambda m: " ".join(re.findall(r"\$\{([^}]*)\}", m[0])), text
+    )
     used = set(re.findall(r"\b[A-Z][A-Z0-9_]{2,}\b", plain))
     assert used <= declared
     functions = set(re.findall(r'function "(\w+)"', text))

@@ -24,7 +24,9 @@ REVISIONS = Revisions(
 PLACE = "docker://registry.example.org/ci"
 
 
-def planned(images, *, exists=None, revisions=REVISIONS, driver=("buildah", "no docker"), **request):
+def planned(
+    images, *, exists=None, revisions=REVISIONS, driver=("buildah", "no docker"), **request
+):
     return plan_images(images, PlanRequest(**request), revisions, exists=exists, driver=driver)
 
 
