@@ -4,6 +4,10 @@ import hashlib
 import json
 import platform
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,7 +18,8 @@ from oci_images import SmallImage, write_layout
 from registry import running_registry
 from small_wheel import small_wheel
 
-from gauntlet.core.errors import InfrastructureError, NotQualifiedError
+from gauntlet.core.clock import utc_now
+from gauntlet.core.errors import ExitCode, InfrastructureError, NotQualifiedError
 from gauntlet.core.files import sole_holder
 from gauntlet.core.proc import run
 from gauntlet.images.bake import render
@@ -224,3 +229,37 @@ def test_a_registry_is_cleaned_of_what_is_old_and_of_nothing_else(registry, tmp_
         if store.manifest(place.at("acme/small", tag=tag))
     ]
     assert left == [f"key-{'2' * 16}", "odd", "v1.0.0"]
+
+
+def test_a_build_that_is_stopped_leaves_nothing_half_done(shop, tmp_path):
+    _, _, options = shop
+    work = tmp_path / "work"
+    words = ["images", "build", "small", *map(str, options), "--work", str(work)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gauntlet", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    for _ in range(600):
+        if list(work.glob("buildah-*/root/*")):
+            break
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert {path.name for path in work.iterdir()} <= {"build.lock", "logs"}
+
+
+def test_the_command_prunes_only_when_it_is_told_to(registry, tmp_path):
+    root = tmp_path / "repository"
+    a_repository(root)
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "all")
+    run_config = SmallImage(layers=({"old": b"1"},))
+    push(registry, tmp_path, "acme/small", f"key-{'1' * 16}", run_config)
+    options = ["small", "--root", root, "--place", registry.place]
+    days = (utc_now() - datetime(2026, 11, 20, 12, tzinfo=UTC)).days
+    action = "delete" if days >= 30 else "keep"
+    assert invoke("prune", *options).startswith(action)
+    data = json.loads(invoke("prune", *options, "--yes", "--json"))
+    assert len(data["deleted"]) == (action == "delete")
