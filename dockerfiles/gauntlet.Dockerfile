@@ -73,6 +73,7 @@ USER 10001:10001
 ENTRYPOINT ["gauntlet"]
 
 
+# It listens on loopback alone: the proxy that lets people in shares its network.
 FROM runtime AS hud
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     --mount=type=bind,source=lockfiles/hud.txt,target=/run/lock.txt \
@@ -81,9 +82,8 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
 # hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/dist,target=/dist \
     ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
-EXPOSE 8501
 USER 10001:10001
-ENTRYPOINT ["gauntlet", "hud"]
+ENTRYPOINT ["gauntlet", "hud", "--no-browser"]
 
 
 FROM tools AS cron

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gauntlet.core.findings import Finding
-from gauntlet.images.dockerfile import Dockerfile, Instruction, Stage
+from gauntlet.images.dockerfile import Dockerfile, Instruction, Stage, taken_from
 from gauntlet.images.model import UPDATE_BASES, Base, Target
 
 # Names of files and variables that carry credentials. What only says where one is mounted does not.
@@ -58,6 +58,7 @@ def check_ancestry(subject: Subject) -> tuple[Finding, ...]:
     found = [*_shared(subject, chain), *_user(subject, chain), *_entrypoint(subject, chain)]
     for stage in subject.dockerfile.needed(subject.target.stage):
         found += _base(subject, stage)
+        found += _origins(subject, stage)
         for each in stage.instructions:
             found += _instruction(subject, each)
     return tuple(found)
@@ -119,6 +120,19 @@ def _base(subject: Subject, stage: Stage) -> Iterator[Finding]:
     message = f"FROM {stage.given} is neither a stage nor a base of this target"
     remedy = "write FROM ${NAME_BASE}, with the base in versions.json and in the target's bases"
     yield _finding(subject, "image-base", stage.line, message, remedy)
+
+
+def _origins(subject: Subject, stage: Stage) -> Iterator[Finding]:
+    """Images that files are taken from by name: nothing pins them."""
+    known = {each.name for each in subject.dockerfile.stages if each.line < stage.line}
+    numbers = {str(n) for n, each in enumerate(subject.dockerfile.stages) if each.line < stage.line}
+    for name in taken_from(stage):
+        if name not in known | numbers | subject.target.contexts.keys():
+            message = (
+                f"files are taken from {name}, which is no stage and no context of this target"
+            )
+            remedy = "make it a stage: FROM ${NAME_BASE} AS name; or declare the context"
+            yield _finding(subject, "image-base", stage.line, message, remedy)
 
 
 def _user(subject: Subject, chain: tuple[Stage, ...]) -> Iterator[Finding]:

@@ -39,6 +39,7 @@ def test_a_good_one_has_no_findings(tmp_path):
             "between",
         ),
         ("FROM base AS runtime", "FROM python:3 AS runtime", "image-base", 9, "neither a stage"),
+        ("ARG LOCK", "ARG LOCK\nCOPY --from=tools:1 /t /t", "image-base", 9, "from tools:1"),
         ("USER 10001:10001", "USER root", "image-user", 17, "USER root"),
         ("USER 10001:10001", "USER 0:0", "image-user", 17, "USER 0:0"),
         ("USER 10001:10001", "USER engine", "image-user", 17, "by number"),
