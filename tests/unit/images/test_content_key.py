@@ -2,7 +2,7 @@ import os
 import shutil
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_targets import DOCKERFILE, a_repository
 
@@ -122,6 +122,7 @@ def test_a_file_that_cannot_be_read_is_built_every_time(folder, monkeypatch):
     assert found.notes == ("source/make.py cannot be read (Permission denied): it is built",)
 
 
+@settings(deadline=None)
 @given(files=st.dictionaries(NAME, st.binary(max_size=8), min_size=1, max_size=5), data=st.data())
 def test_any_changed_file_below_what_is_copied_changes_it(tmp_path_factory, files, data):
     folder = tmp_path_factory.mktemp("any")
