@@ -62,4 +62,4 @@ def bisect(as_json: bool, dry_run: bool, **given: object) -> None:
         for line in write_holds(holds, report, utc_now().date()):
             click.echo(f"{holds}: {line}", err=True)
     if report.state != "proved":
-        raise SystemExit(ExitCode.NOT_QUALIFIED)
+        click.get_current_context().exit(int(ExitCode.NOT_QUALIFIED))

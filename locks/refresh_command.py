@@ -63,4 +63,4 @@ def refresh(
     if done.failed is not None:
         raise done.failed
     if not done.plan.moved:
-        raise SystemExit(ExitCode.NOTHING_SELECTED)
+        click.get_current_context().exit(int(ExitCode.NOTHING_SELECTED))

@@ -1,5 +1,6 @@
 """A refresh of locks: real git, real resolutions, a code host in memory."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ from fake_codehost import FakeCodeHost
 from git_repository import GitRepository
 from small_wheel import small_wheel
 
+from gauntlet.__main__ import run
 from gauntlet.locks.refreshing import refreshing
+from gauntlet.warehouse.store import open_store
 
 MANIFEST = """\
 gauntlet: 1
@@ -165,10 +168,10 @@ def test_one_package_alone(world):
 def test_what_could_not_move_says_why(world):
     world.release("one", "2.0")
     world.release("two", "2.0", needs="one<2")
-    world.release("one", "3.0", needs="two<1.5")
+    # Both cannot be the newest: whichever stays is said to, with the resolver's reason.
     body = world.refresh("shadow").plan.body
-    assert "Could not move:" in body or "one | 1.0 | 3.0" in body
-    assert "two" in body
+    stuck = body.partition("Could not move:")[2]
+    assert "newest 2.0: the requirements do not fit" in stuck or "preferred newer" in stuck
 
 
 def test_a_refused_push_is_recorded_and_raised(world):
@@ -181,3 +184,24 @@ def test_a_refused_push_is_recorded_and_raised(world):
     assert done.outcome == "failed"
     assert done.failed is not None
     assert world.host.pulls == {}
+
+
+def test_what_was_done_is_a_decision(world):
+    world.release("one", "2.0")
+    world.refresh()
+    with open_store(str(world.folder / "warehouse")) as store:
+        (row,) = store.sql("SELECT subject, outcome, mode FROM decisions")
+    assert (row["subject"], row["outcome"], row["mode"]) == ("locks/refresh", "opened", "act")
+
+
+def test_the_command(world, monkeypatch, capsys):
+    monkeypatch.chdir(world.repository.folder)
+    line = ["locks", "refresh", "--dry-run", "--no-index", "--find-links", str(world.wheels)]
+    assert run(line) == 3
+    assert "nothing newer" in capsys.readouterr().out
+    world.release("one", "2.0")
+    assert run([*line, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["outcome"] == "proposed"
+    assert said["branch"].startswith("locks/refresh-20")
+    assert said["locks"][0]["diff"]["changes"][0]["new"] == "2.0"

@@ -179,3 +179,9 @@ def test_a_second_culprit_past_the_bound_is_red_that_remains():
     world = World(lambda mix: "p02" in mix or "p09" in mix)
     found = world.search(even(12), max_installs=5)
     assert (found.state, culprits(found)) == ("red-remains", {"p02"})
+
+
+def test_a_test_that_can_never_be_judged_blames_nobody():
+    world = World(lambda _mix: True, skips=lambda _mix: True)
+    found = world.search(even(3), max_installs=40)
+    assert (found.state, found.culprits) == ("cannot-tell", ())
