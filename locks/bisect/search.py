@@ -64,6 +64,7 @@ class Search:
     max_installs: int = 12
     prove_ends: bool = False
     _known: dict[Mix, Outcome] = field(default_factory=dict)
+    _red_without: bool = False
 
     def run(self) -> Found:
         """Search until green without the culprits is seen, or it cannot be."""
@@ -72,7 +73,7 @@ class Search:
             return self._run(culprits)
         except _OutOfInstallsError:
             reason = f"{self.max_installs} installations were not enough"
-            state: State = "red-remains" if culprits else "cannot-tell"
+            state: State = "red-remains" if self._red_without else "cannot-tell"
             return Found(state=state, culprits=tuple(culprits), reason=reason)
 
     def _run(self, culprits: list[Culprit]) -> Found:
@@ -93,6 +94,7 @@ class Search:
             outcome = self._test(kept)
             if outcome != "bad":
                 return _judged(outcome, culprits, kept)
+            self._red_without = True
             if "good" not in self._known.values() and self._test(Mix()) == "bad":
                 return Found(state="old-is-bad", reason="the test fails with the old lock too")
             good, bad = culprit.good & kept, kept
