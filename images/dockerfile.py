@@ -99,7 +99,7 @@ class Dockerfile:
     file: str
     stages: tuple[Stage, ...]
     head: tuple[Instruction, ...]
-    """Instructions before the first FROM: arguments for all FROMs."""
+    """Instructions before the first FROM: arguments for every FROM."""
 
     def stage(self, name: str) -> Stage | None:
         """A stage by its name or its number; None where it has none such."""

@@ -15,6 +15,7 @@ from gauntlet.analyzer.comparison.margins import Margins
 from gauntlet.analyzer.failures.rules import RuleFile
 from gauntlet.cli import COMMANDS, gauntlet
 from gauntlet.harness.simulator.config import SimulatorConfig
+from gauntlet.images.model import Bases, ImagesManifest
 from gauntlet.perf_eval.recipe import Recipe
 from gauntlet.release.gates.qualification import Policy
 from gauntlet.release.matrix.model import Matrix
@@ -32,6 +33,8 @@ SCHEMAS = {
     "release-policy": ReleasePolicy,
     "release-matrix": Matrix,
     "release-record": Record,
+    "images": ImagesManifest,
+    "image-bases": Bases,
 }
 
 

@@ -104,9 +104,9 @@ def test_a_base_without_a_digest_or_a_platform_is_found(tmp_path):
 def test_a_stage_that_there_is_not_is_said(tmp_path):
     good = subject(tmp_path)
     (found,) = check_ancestry(
-        replace(good, target=good.target.model_copy(update={"stage": "relase"}))
+        replace(good, target=good.target.model_copy(update={"stage": "releases"}))
     )
-    assert "relase" in found.message
+    assert "releases" in found.message
     assert "release" in found.remedy
 
 

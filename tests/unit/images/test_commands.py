@@ -33,9 +33,9 @@ def test_warm_prints_data(tmp_path):
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        (FILE, "kind: release", "kind: relase", "kind"),
-        (FILE, "PYTHON_BASE: python", "PYTHON_BASE: pyhton", "no such base"),
-        (FILE, "targets: [small]", "targets: [smal]", "no such target"),
+        (FILE, "kind: release", "kind: shipped", "kind"),
+        (FILE, "PYTHON_BASE: python", "PYTHON_BASE: snake", "no such base"),
+        (FILE, "targets: [small]", "targets: [gone]", "no such target"),
         (FILE, "secrets:", "secret:", "unknown key"),
         (BASES, "sha256:a", "sha256:x", "digest"),
     ],
@@ -54,7 +54,7 @@ def test_targets_are_picked_by_name_in_the_files_order(tmp_path):
     assert manifest.pick(("all",)) == ("small", "small-test")
     assert manifest.pick(("small-test",)) == ("small-test",)
     with pytest.raises(UsageError, match="did you mean 'small'"):
-        manifest.pick(("smal",))
+        manifest.pick(("smalls",))
 
 
 def test_references_are_read_and_others_refused():
