@@ -14,6 +14,7 @@ from gauntlet.locks.overlay import overlay
 from gauntlet.locks.resolver import Resolution
 
 _LONGEST_REASON = 12
+_LOOSEN = "loosen one of the requirements that it names"
 _URL = re.compile(r"[a-z+]+://[^\s`'\")]+")
 _NO_ANSWER = re.compile(
     r"error sending request|failed to fetch|could not connect|connection (refused|reset|broken)"
@@ -99,7 +100,10 @@ def _failure(resolution: Resolution, done: Completed, view: Path) -> Exception:
         return ExternalServiceError(msg, hint="try again; is the index that pip uses reachable?")
     message = f"the requirements do not fit together: {reason}"
     problem = Problem(file=resolution.file, message=message)
-    return ConfigError([problem], hint="loosen one of the requirements that it names")
+    # pip says no more than this of a name that nobody has, and of an index that is silent.
+    unknown = "from versions: none" in said and not resolution.offline
+    hint = "is the name right, and does the index answer?" if unknown else _LOOSEN
+    return ConfigError([problem], hint=hint)
 
 
 def _reason(said: str, view: Path, resolution: Resolution) -> str:
@@ -109,12 +113,23 @@ def _reason(said: str, view: Path, resolution: Resolution) -> str:
     kept = [line for line in lines if line and not line.startswith(_NOISE)]
     start = next((n for n, line in enumerate(kept) if line.startswith(_STARTS)), None)
     chosen = kept[-_LONGEST_REASON:] if start is None else kept[start : start + _LONGEST_REASON]
-    text = " ".join(chosen)
+    text = " ".join([*chosen, _conflict(said)])
     for folder in (view, *resolution.find_links, resolution.root):
         text = text.replace(f"{folder}/", "").replace(str(folder), "the folder")
-    return _URL.sub("the index", text)
+    return _URL.sub("the index", text).strip()
 
 
+def _conflict(said: str) -> str:
+    """What pip-compile tells of a conflict only in the exception that it dies of."""
+    found = dict.fromkeys(
+        f"{wanted}, which {by} wants" if by else wanted for wanted, by in _WANTED.findall(said)
+    )
+    return f"They want {'; '.join(found)}." if found else ""
+
+
+_WANTED = re.compile(
+    r"requirement=SpecifierRequirement\('([^']+)'\), parent=(?:None|\w+\('[^']*/([^/' ]+))"
+)
 _DRAWN = re.compile(r"^(?:[\s\u00d7\u2570\u2500\u25b6\u2502\u251c]|hint:|error:|cause:)+")
 _NOISE = "No solution found when"
 _STARTS = ("Because", "ERROR: Cannot install", "ERROR: Could not find", "Could not find")

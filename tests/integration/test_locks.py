@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from package_index import served
+from ports import free_port
 from tiny_index import tiny_repository, tiny_sdist, tiny_wheel
 
 from gauntlet.__main__ import run
@@ -184,8 +185,8 @@ def test_advisories_are_read_from_a_folder(locks, repository, tmp_path):
     (folder / "a.json").write_text(json.dumps(advisory))
     code, out, _ = locks("check", "--advisories", str(folder), "--json")
     assert code == 6
-    found = [each for each in json.loads(out)["locks"] if each["name"] == "base"][0]["findings"]
-    assert [each["check"] for each in found] == ["advisory"]
+    found = {each["name"]: each["findings"] for each in json.loads(out)["locks"]}
+    assert [each["check"] for each in found["base"]] == ["advisory"]
     (folder / "b.json").write_text("[1]")
     assert locks("check", "--advisories", str(folder))[0] == 2
 
@@ -234,6 +235,20 @@ def test_a_resolver_that_is_not_there_is_not_run_and_not_passed(locks, monkeypat
     code, out, _ = locks("check", "base")
     assert code == 4
     assert "not run: base: reproduced: uv is not installed" in out
+
+
+def test_an_index_that_does_not_answer_is_no_fault_of_the_requirements(
+    repository, monkeypatch, capsys
+):
+    address = f"http://me:secret@127.0.0.1:{free_port()}/simple"
+    for name in ("UV_DEFAULT_INDEX", "UV_HTTP_RETRIES"):
+        monkeypatch.setenv(name, address if name.endswith("INDEX") else "0")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+    assert run(["locks", "compile", "base", "--root", str(repository)]) == 7
+    said = capsys.readouterr().err
+    assert "the package index does not answer" in said
+    assert "secret" not in said
+    assert "127.0.0.1" not in said
 
 
 def test_unknown_names_and_broken_locks_are_said(locks, lock):
