@@ -54,7 +54,10 @@ _CHECKS: tuple[Callable[[Subject], list[Finding]], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRequest:
-    """Which locks to check, with which advisories; ``resolver`` in place of the manifest's."""
+    """Which locks to check, with which advisories.
+
+    ``resolver`` runs commands again in place of the one that each header names.
+    """
 
     names: tuple[str, ...]
     today: date
@@ -110,7 +113,7 @@ def _check(locks: Locks, name: str, record: IndexRecord, request: CheckRequest) 
         finding = _unreadable(locks, name, "it has not been compiled yet")
         return replace(empty, findings=(finding,))
     try:
-        subject = subject_of(locks, name, record, request.resolver)
+        subject = subject_of(locks, name, record)
         report = _findings(locks, subject, request)
     except ConfigError as error:
         broken = [_unreadable(locks, name, str(problem)) for problem in error.problems]
@@ -118,14 +121,12 @@ def _check(locks: Locks, name: str, record: IndexRecord, request: CheckRequest) 
     return replace(report, seconds=watch.seconds)
 
 
-def subject_of(
-    locks: Locks, name: str, record: IndexRecord, resolver: Resolver | None = None
-) -> Subject:
+def subject_of(locks: Locks, name: str, record: IndexRecord) -> Subject:
     """Read a lock and all that it is made from. Raises ConfigError for what cannot be read."""
     spec, file = locks.manifest.locks[name], locks.relative(name)
     python = locks.manifest.python_of(name)
     constraints = constraints_of(locks.root, file, spec)
-    chosen = resolver or locks.manifest.resolver_of(name)
+    chosen = locks.manifest.resolver_of(name)
     return Subject(
         name=name,
         spec=spec,

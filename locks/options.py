@@ -28,9 +28,9 @@ def folder_options(command: Command) -> Command:
 
 
 def resolver_option(command: Command) -> Command:
-    """``--resolver``: in place of the one that the manifest names."""
+    """``--resolver``: in place of the one that the manifest, or a header, names."""
     return click.option(
         "--resolver",
         type=click.Choice(("uv", "pip-tools")),
-        help="In place of the one that locks.yaml names.",
+        help="In place of the one that locks.yaml, or the lock, names.",
     )(command)

@@ -209,6 +209,25 @@ def test_what_fails_leaves_the_others_and_every_file_whole(locks, repository, lo
     assert (repository / "lockfiles" / "other.txt").exists()
 
 
+def test_an_interrupt_leaves_every_file_as_it_was(locks, repository, monkeypatch):
+    locks("compile", "base")
+    folder = repository / "lockfiles"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gauntlet.locks.compiling.update_record", interrupted)
+    assert locks("compile")[0] == 130
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_other_resolver_finds_the_same(locks):
+    locks("compile", "base")
+    code, out, _ = locks("check", "base", "--resolver", "pip-tools")
+    assert code == 0, out
+
+
 def test_a_dry_run_says_what_would_change_and_writes_nothing(locks, repository):
     before = sorted(path.name for path in (repository / "lockfiles").iterdir())
     code, out, _ = locks("compile", "--dry-run")
