@@ -83,6 +83,10 @@ variable "BASE_XPU" {
 variable "CONTEXT_ENGINE" {
   default = ""
 }
+# Folder of the context 'torch'.
+variable "CONTEXT_TORCH" {
+  default = ""
+}
 
 # The nearest first: of several caches that have a layer, the first is taken.
 function "cache_from" {
@@ -114,7 +118,7 @@ function "tags" {
 }
 
 group "default" {
-  targets = ["gauntlet-agent", "gauntlet-hud", "gauntlet-cron", "gauntlet-test", "engine-cuda", "engine-cuda-test", "engine-rocm", "engine-rocm-test", "engine-cpu", "engine-cpu-test", "engine-xpu", "engine-xpu-test"]
+  targets = ["gauntlet-agent", "gauntlet-hud", "gauntlet-cron", "gauntlet-test", "engine-cuda", "engine-cuda-test", "engine-rocm", "engine-rocm-test", "engine-cpu", "engine-cpu-test", "engine-cpu-arm64", "engine-cpu-arm64-test", "engine-xpu", "engine-xpu-test"]
 }
 
 group "tools" {
@@ -126,11 +130,11 @@ group "gauntlet" {
 }
 
 group "release" {
-  targets = ["engine-cuda", "engine-rocm", "engine-cpu", "engine-xpu"]
+  targets = ["engine-cuda", "engine-rocm", "engine-cpu", "engine-cpu-arm64", "engine-xpu"]
 }
 
 group "engine" {
-  targets = ["engine-cuda", "engine-cuda-test", "engine-rocm", "engine-rocm-test", "engine-cpu", "engine-cpu-test", "engine-xpu", "engine-xpu-test"]
+  targets = ["engine-cuda", "engine-cuda-test", "engine-rocm", "engine-rocm-test", "engine-cpu", "engine-cpu-test", "engine-cpu-arm64", "engine-cpu-arm64-test", "engine-xpu", "engine-xpu-test"]
 }
 
 # What CI agents run: selection, uploads, gates, bisects.
@@ -242,12 +246,14 @@ target "engine-cuda" {
   output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
+    "torch" = "dockerfiles/no-wheels"
   }
   args = {
     "TOOLCHAIN_BASE" = BASE_CUDA_TOOLCHAIN
     "RUNTIME_BASE" = BASE_CUDA_RUNTIME
     "DEVICE" = "cuda"
-    "LOCK" = "engine-cuda"
+    "LOCK" = "cuda"
+    "BUILD_LOCK" = "build-cuda"
     "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
     "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "ARCHITECTURES" = "8.0 8.9 9.0 10.0 12.0+PTX"
@@ -279,13 +285,15 @@ target "engine-cuda-test" {
   output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
+    "torch" = "dockerfiles/no-wheels"
   }
   args = {
     "TOOLCHAIN_BASE" = BASE_CUDA_TOOLCHAIN
     "RUNTIME_BASE" = BASE_CUDA_RUNTIME
     "DEVICE" = "cuda"
-    "LOCK" = "engine-cuda"
-    "TEST_LOCK" = "engine-test"
+    "LOCK" = "cuda"
+    "BUILD_LOCK" = "build-cuda"
+    "TEST_LOCK" = "test-cuda"
     "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
     "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "ARCHITECTURES" = "8.0 8.9 9.0 10.0 12.0+PTX"
@@ -317,12 +325,14 @@ target "engine-rocm" {
   output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
+    "torch" = CONTEXT_TORCH
   }
   args = {
     "TOOLCHAIN_BASE" = BASE_ROCM
     "RUNTIME_BASE" = BASE_ROCM
     "DEVICE" = "rocm"
-    "LOCK" = "engine-rocm"
+    "LOCK" = "rocm"
+    "BUILD_LOCK" = "build-rocm"
     "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
     "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "ARCHITECTURES" = "gfx90a;gfx942;gfx950"
@@ -354,13 +364,15 @@ target "engine-rocm-test" {
   output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
+    "torch" = CONTEXT_TORCH
   }
   args = {
     "TOOLCHAIN_BASE" = BASE_ROCM
     "RUNTIME_BASE" = BASE_ROCM
     "DEVICE" = "rocm"
-    "LOCK" = "engine-rocm"
-    "TEST_LOCK" = "engine-test"
+    "LOCK" = "rocm"
+    "BUILD_LOCK" = "build-rocm"
+    "TEST_LOCK" = "test-rocm"
     "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
     "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "ARCHITECTURES" = "gfx90a;gfx942;gfx950"
@@ -379,12 +391,12 @@ target "engine-rocm-test" {
   }
 }
 
-# The engine for CPU, as it is shipped.
+# The engine for CPUs, x86_64, as it is shipped.
 target "engine-cpu" {
   context    = "."
   dockerfile = "dockerfiles/engine.Dockerfile"
   target     = "release"
-  platforms  = ["linux/amd64", "linux/arm64"]
+  platforms  = ["linux/amd64"]
   tags       = tags("engine/cpu")
   cache-from = cache_from("engine/cpu")
   cache-to   = cache_to("engine/cpu")
@@ -392,12 +404,14 @@ target "engine-cpu" {
   output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
+    "torch" = CONTEXT_TORCH
   }
   args = {
     "TOOLCHAIN_BASE" = BASE_PYTHON
     "RUNTIME_BASE" = BASE_PYTHON
     "DEVICE" = "cpu"
-    "LOCK" = "engine-cpu"
+    "LOCK" = "cpu"
+    "BUILD_LOCK" = "build-cpu"
     "BUILD_PACKAGES" = "g++ git libnuma-dev"
     "RUNTIME_PACKAGES" = "g++ libnuma1 libtcmalloc-minimal4"
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
@@ -415,12 +429,12 @@ target "engine-cpu" {
   }
 }
 
-# The same runtime for CPU, and what its tests need.
+# The same runtime for CPUs, x86_64, and what its tests need.
 target "engine-cpu-test" {
   context    = "."
   dockerfile = "dockerfiles/engine.Dockerfile"
   target     = "test"
-  platforms  = ["linux/amd64", "linux/arm64"]
+  platforms  = ["linux/amd64"]
   tags       = tags("engine/cpu-test")
   cache-from = cache_from("engine/cpu-test")
   cache-to   = cache_to("engine/cpu-test")
@@ -428,13 +442,15 @@ target "engine-cpu-test" {
   output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
+    "torch" = CONTEXT_TORCH
   }
   args = {
     "TOOLCHAIN_BASE" = BASE_PYTHON
     "RUNTIME_BASE" = BASE_PYTHON
     "DEVICE" = "cpu"
-    "LOCK" = "engine-cpu"
-    "TEST_LOCK" = "engine-test"
+    "LOCK" = "cpu"
+    "BUILD_LOCK" = "build-cpu"
+    "TEST_LOCK" = "test-cpu"
     "BUILD_PACKAGES" = "g++ git libnuma-dev"
     "RUNTIME_PACKAGES" = "g++ libnuma1 libtcmalloc-minimal4"
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
@@ -445,6 +461,83 @@ target "engine-cpu-test" {
   }
   labels = {
     "org.opencontainers.image.title" = "gauntlet engine-cpu-test"
+    "org.opencontainers.image.version" = VERSION
+    "org.opencontainers.image.revision" = COMMIT
+    "org.opencontainers.image.source" = "https://code.example.org/gauntlet/gauntlet"
+    "org.opencontainers.image.created" = CREATED
+  }
+}
+
+# The engine for CPUs, arm64, as it is shipped.
+target "engine-cpu-arm64" {
+  context    = "."
+  dockerfile = "dockerfiles/engine.Dockerfile"
+  target     = "release"
+  platforms  = ["linux/arm64"]
+  tags       = tags("engine/cpu-arm64")
+  cache-from = cache_from("engine/cpu-arm64")
+  cache-to   = cache_to("engine/cpu-arm64")
+  secret     = ["id=pip", "id=apt", "id=sccache"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
+  contexts = {
+    "engine" = CONTEXT_ENGINE
+    "torch" = CONTEXT_TORCH
+  }
+  args = {
+    "TOOLCHAIN_BASE" = BASE_PYTHON
+    "RUNTIME_BASE" = BASE_PYTHON
+    "DEVICE" = "cpu"
+    "LOCK" = "cpu-arm64"
+    "BUILD_LOCK" = "build-cpu-arm64"
+    "BUILD_PACKAGES" = "g++ git libnuma-dev"
+    "RUNTIME_PACKAGES" = "g++ libnuma1 libtcmalloc-minimal4"
+    "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
+    "SCCACHE_BUCKET" = SCCACHE_BUCKET
+    "SCCACHE_REGION" = SCCACHE_REGION
+    "SCCACHE_MODE" = equal("1", IS_MAIN) ? "READ_WRITE" : "READ_ONLY"
+    "ENGINE_VERSION" = VERSION
+  }
+  labels = {
+    "org.opencontainers.image.title" = "gauntlet engine-cpu-arm64"
+    "org.opencontainers.image.version" = VERSION
+    "org.opencontainers.image.revision" = COMMIT
+    "org.opencontainers.image.source" = "https://code.example.org/gauntlet/gauntlet"
+    "org.opencontainers.image.created" = CREATED
+  }
+}
+
+# The same runtime for CPUs, arm64, and what its tests need.
+target "engine-cpu-arm64-test" {
+  context    = "."
+  dockerfile = "dockerfiles/engine.Dockerfile"
+  target     = "test"
+  platforms  = ["linux/arm64"]
+  tags       = tags("engine/cpu-arm64-test")
+  cache-from = cache_from("engine/cpu-arm64-test")
+  cache-to   = cache_to("engine/cpu-arm64-test")
+  secret     = ["id=pip", "id=apt", "id=sccache"]
+  output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
+  contexts = {
+    "engine" = CONTEXT_ENGINE
+    "torch" = CONTEXT_TORCH
+  }
+  args = {
+    "TOOLCHAIN_BASE" = BASE_PYTHON
+    "RUNTIME_BASE" = BASE_PYTHON
+    "DEVICE" = "cpu"
+    "LOCK" = "cpu-arm64"
+    "BUILD_LOCK" = "build-cpu-arm64"
+    "TEST_LOCK" = "test-cpu-arm64"
+    "BUILD_PACKAGES" = "g++ git libnuma-dev"
+    "RUNTIME_PACKAGES" = "g++ libnuma1 libtcmalloc-minimal4"
+    "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
+    "SCCACHE_BUCKET" = SCCACHE_BUCKET
+    "SCCACHE_REGION" = SCCACHE_REGION
+    "SCCACHE_MODE" = equal("1", IS_MAIN) ? "READ_WRITE" : "READ_ONLY"
+    "ENGINE_VERSION" = VERSION
+  }
+  labels = {
+    "org.opencontainers.image.title" = "gauntlet engine-cpu-arm64-test"
     "org.opencontainers.image.version" = VERSION
     "org.opencontainers.image.revision" = COMMIT
     "org.opencontainers.image.source" = "https://code.example.org/gauntlet/gauntlet"
@@ -465,12 +558,14 @@ target "engine-xpu" {
   output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
+    "torch" = CONTEXT_TORCH
   }
   args = {
     "TOOLCHAIN_BASE" = BASE_XPU
     "RUNTIME_BASE" = BASE_XPU
     "DEVICE" = "xpu"
-    "LOCK" = "engine-xpu"
+    "LOCK" = "xpu"
+    "BUILD_LOCK" = "build-xpu"
     "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
     "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH
@@ -501,13 +596,15 @@ target "engine-xpu-test" {
   output     = ["type=${notequal("", REGISTRY) ? "registry" : "docker"},rewrite-timestamp=true"]
   contexts = {
     "engine" = CONTEXT_ENGINE
+    "torch" = CONTEXT_TORCH
   }
   args = {
     "TOOLCHAIN_BASE" = BASE_XPU
     "RUNTIME_BASE" = BASE_XPU
     "DEVICE" = "xpu"
-    "LOCK" = "engine-xpu"
-    "TEST_LOCK" = "engine-test"
+    "LOCK" = "xpu"
+    "BUILD_LOCK" = "build-xpu"
+    "TEST_LOCK" = "test-xpu"
     "BUILD_PACKAGES" = "g++ git python3-dev python3-pip python3-venv"
     "RUNTIME_PACKAGES" = "g++ libnuma1 python3-dev python3-pip python3-venv"
     "SOURCE_DATE_EPOCH" = SOURCE_DATE_EPOCH

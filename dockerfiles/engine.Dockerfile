@@ -3,8 +3,9 @@
 #   base (toolchain) ─► build (the wheel) ─┐ the wheel alone
 #   runtime (its dependencies, the wheel) ◄┘ ─► release | test
 #
-# What differs between accelerators (base images, packages, the lock, the device) comes as
-# arguments from images.yaml. The engine's source is the context named `engine`.
+# What differs between accelerators (base images, packages, locks, the device) comes as arguments
+# from images.yaml. The engine's source is the context named `engine`. The context named `torch`
+# has wheels that no lock can pin: builds of torch and its companions from the accelerator's own index.
 
 ARG TOOLCHAIN_BASE
 ARG RUNTIME_BASE
@@ -12,6 +13,7 @@ ARG RUNTIME_BASE
 FROM ${TOOLCHAIN_BASE} AS base
 ARG BUILD_PACKAGES
 ARG LOCK
+ARG BUILD_LOCK
 ENV PYTHONDONTWRITEBYTECODE=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1 \
@@ -24,11 +26,15 @@ RUN --mount=type=secret,id=apt,target=/etc/apt/sources.list.d/pinned.sources \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ${BUILD_PACKAGES} \
     && rm -rf /var/lib/apt/lists/*
 # The wheel is compiled against the very torch that it runs with: the runtime's lock comes first.
-COPY lockfiles/${LOCK}.txt lockfiles/engine-build.txt /opt/locks/
+COPY lockfiles/${LOCK}.txt lockfiles/${BUILD_LOCK}.txt /opt/locks/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python3 -m venv /opt/build \
     && /opt/build/bin/pip install --no-compile --no-deps --require-hashes --requirement "/opt/locks/${LOCK}.txt" \
-    && /opt/build/bin/pip install --no-compile --no-deps --require-hashes --requirement /opt/locks/engine-build.txt
+    && /opt/build/bin/pip install --no-compile --no-deps --require-hashes --requirement "/opt/locks/${BUILD_LOCK}.txt"
+RUN --mount=type=bind,from=torch,target=/torch \
+    shopt -s nullglob \
+    && wheels=(/torch/*.whl) \
+    && if (( ${#wheels[@]} )); then /opt/build/bin/pip install --no-compile --no-deps --no-index "${wheels[@]}"; fi
 ENV PATH=/opt/build/bin:${PATH}
 
 
@@ -84,8 +90,13 @@ COPY lockfiles/${LOCK}.txt /opt/locks/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python3 -m venv --without-pip /opt/engine \
     && pip --python /opt/engine/bin/python install --no-compile --no-deps --require-hashes --requirement "/opt/locks/${LOCK}.txt"
+RUN --mount=type=bind,from=torch,target=/torch \
+    shopt -s nullglob \
+    && wheels=(/torch/*.whl) \
+    && if (( ${#wheels[@]} )); then pip --python /opt/engine/bin/python install --no-compile --no-deps --no-index "${wheels[@]}"; fi
+# What was built takes the place of whatever has its version.
 RUN --mount=type=bind,from=build,source=/dist,target=/dist \
-    pip --python /opt/engine/bin/python install --no-compile --no-deps --no-index /dist/*.whl
+    pip --python /opt/engine/bin/python install --no-compile --force-reinstall --no-deps --no-index /dist/*.whl
 RUN echo 'engine:x:10001:10001::/home/engine:/usr/sbin/nologin' >> /etc/passwd \
     && echo 'engine:x:10001:' >> /etc/group \
     && install --directory --owner=10001 --group=10001 /home/engine

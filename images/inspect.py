@@ -42,7 +42,7 @@ def inspect(
         name,
         installed_in(files.hashes, target.environment),
         _locked(images, target),
-        target.packages,
+        (*target.packages, *target.unlocked),
     )
     return tuple(found)
 

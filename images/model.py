@@ -48,7 +48,8 @@ class Target(StrictModel):
 
     ``bases`` and ``args`` are by the name of the build argument that carries them; ``contexts``
     by their name in the Dockerfile, null where whoever builds says where it is. ``locks`` are all
-    that ``environment`` (a folder of the image) has installed, besides the ``packages``.
+    that ``environment`` (a folder of the image) has installed, besides the ``packages`` and what
+    is ``unlocked``; the first is the runtime's, the others are installed over it.
     """
 
     purpose: str
@@ -63,12 +64,20 @@ class Target(StrictModel):
     secrets: tuple[Name, ...] = ()
     locks: tuple[Name, ...] = Field(min_length=1)
     packages: tuple[Name, ...] = Field(min_length=1)
+    unlocked: tuple[Name, ...] = ()
+    """Packages of a context's wheels, which no lock pins."""
     environment: str
     shares: Name = "runtime"
     """The stage that images of the same Dockerfile have in common."""
     toolchain: tuple[Name, ...] = ("base", "build")
     """Stages that only files may be taken from, never the image."""
     timeout_minutes: int = Field(default=60, ge=1)
+
+    @property
+    def over_runtime(self) -> tuple[str, ...]:
+        """Locks that a stage installs over the first one: further locks, and arguments ``*_LOCK``."""
+        named = (value for arg, value in self.args.items() if arg.endswith("_LOCK"))
+        return tuple(dict.fromkeys((*self.locks[1:], *named)))
 
 
 class Retention(StrictModel):

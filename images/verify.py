@@ -8,9 +8,8 @@ from gauntlet.images.ancestry import Subject, check_ancestry, check_head, check_
 from gauntlet.images.bake import render
 from gauntlet.images.dockerfile import load_dockerfile
 from gauntlet.images.lint import NOT_RUN, find_hadolint, lint
+from gauntlet.images.lock_checks import check_locks, load_known
 from gauntlet.images.model import BAKE, Images
-
-LOCKS = "lockfiles"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +23,14 @@ class Verdict:
 def verify(images: Images, targets: tuple[str, ...] = ()) -> Verdict:
     """Check the targets that are asked for; all without any. Raises ConfigError, UsageError."""
     subjects = {name: _subject(images, name) for name in images.manifest.pick(targets)}
+    known = load_known(images.root)
     found: list[Finding] = []
     for subject in subjects.values():
-        found += [*check_head(subject), *check_ancestry(subject), *_locks(images, subject)]
+        found += [
+            *check_head(subject),
+            *check_ancestry(subject),
+            *check_locks(images, known, subject),
+        ]
     for release, test in pairs_of(subjects):
         found += check_pair(release, test)
     found += _bake(images)
@@ -47,19 +51,6 @@ def _subject(images: Images, name: str) -> Subject:
     }
     dockerfile = load_dockerfile(images.root / target.dockerfile, args, file=target.dockerfile)
     return Subject(name=name, target=target, dockerfile=dockerfile, bases=bases)
-
-
-def _locks(images: Images, subject: Subject) -> Iterator[Finding]:
-    for name in subject.target.locks:
-        file = f"{LOCKS}/{name}.txt"
-        if not (images.root / file).is_file():
-            message = f"{subject.name} installs {file}, which is not there"
-            yield Finding(
-                check="image-lock",
-                subject=images.file,
-                message=message,
-                remedy=f"run: gauntlet locks compile {name}",
-            )
 
 
 def _bake(images: Images) -> Iterator[Finding]:
