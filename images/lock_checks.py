@@ -19,7 +19,7 @@ FOLDER = "lockfiles"
 
 
 def load_known(root: Path) -> LocksManifest | None:
-    """What a repository says of its locks; none where it keeps locks without saying. Raises ConfigError."""
+    """Read what a repository says of its locks; None where it says nothing. Raises ConfigError."""
     return Locks(root).manifest if (root / FILE).is_file() else None
 
 

@@ -75,7 +75,7 @@ class Target(StrictModel):
 
     @property
     def over_runtime(self) -> tuple[str, ...]:
-        """Locks that a stage installs over the first one: further locks, and arguments ``*_LOCK``."""
+        """Locks that are installed over the first: further ones, those of arguments ``*_LOCK``."""
         named = (value for arg, value in self.args.items() if arg.endswith("_LOCK"))
         return tuple(dict.fromkeys((*self.locks[1:], *named)))
 

@@ -9,6 +9,7 @@ from gauntlet.images.bake import render
 from gauntlet.images.lint import find_hadolint, lint
 from gauntlet.images.model import BAKE, Images
 from gauntlet.images.verify import verify
+from gauntlet.locks.lock_file import load_lock
 
 ROOT = Path(__file__).resolve().parents[3]
 # Digests that no public text told, which `gauntlet images bases update` asks a registry for.
@@ -48,7 +49,7 @@ def test_the_bake_file_uses_variables_and_functions_that_it_declares():
 
 
 def test_everything_is_in_order_but_what_is_known_to_be_missing(images):
-    findings = [each for each in verify(images).findings if each.check != "image-lock"]
+    findings = verify(images).findings
     assert all(
         each.check == "image-base" and any(f"base {name!r}" in each.message for name in NOT_ASKED)
         for each in findings
@@ -77,7 +78,19 @@ def test_what_ships_and_what_is_tested_are_one_for_every_accelerator(images):
     for name in images.manifest.groups["release"]:
         release, test = targets[name], targets[f"{name}-test"]
         assert (release.bases, release.platforms) == (test.bases, test.platforms)
-        assert {**release.args, "TEST_LOCK": "engine-test"} == test.args
+        assert {**release.args, "TEST_LOCK": f"test-{release.args['LOCK']}"} == test.args
+        assert release.locks == (release.args["LOCK"],)
+        assert test.locks == (*release.locks, test.args["TEST_LOCK"])
+        assert release.contexts == test.contexts
+
+
+def test_torch_comes_from_a_lock_or_from_wheels_that_are_given(images):
+    for name in images.manifest.groups["engine"]:
+        target = images.manifest.targets[name]
+        file = f"lockfiles/{target.args['LOCK']}.txt"
+        locked = "torch" in load_lock(ROOT / file, file=file).by_name
+        assert locked == ("torch" not in target.unlocked)
+        assert locked == (target.contexts["torch"] is not None)
 
 
 def test_the_image_of_gauntlet_copies_every_package():
