@@ -32,7 +32,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     && /opt/build/bin/pip install --no-compile --no-deps --require-hashes --requirement "/opt/locks/${LOCK}.txt" \
     && /opt/build/bin/pip install --no-compile --no-deps --require-hashes --requirement "/opt/locks/${BUILD_LOCK}.txt"
 RUN --mount=type=bind,from=torch,target=/torch \
-    if compgen -G '/torch/*.whl'; then /opt/build/bin/pip install --no-compile --no-deps --no-index /torch/*.whl; fi
+    find /torch -maxdepth 1 -name '*.whl' -exec /opt/build/bin/pip install --no-compile --no-deps --no-index '{}' +
 ENV PATH=/opt/build/bin:${PATH}
 
 
@@ -89,7 +89,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python3 -m venv --without-pip /opt/engine \
     && pip --python /opt/engine/bin/python install --no-compile --no-deps --require-hashes --requirement "/opt/locks/${LOCK}.txt"
 RUN --mount=type=bind,from=torch,target=/torch \
-    if compgen -G '/torch/*.whl'; then pip --python /opt/engine/bin/python install --no-compile --no-deps --no-index /torch/*.whl; fi
+    find /torch -maxdepth 1 -name '*.whl' -exec pip --python /opt/engine/bin/python install --no-compile --no-deps --no-index '{}' +
 # What was built takes the place of whatever has its version.
 RUN --mount=type=bind,from=build,source=/dist,target=/dist \
     pip --python /opt/engine/bin/python install --no-compile --force-reinstall --no-deps --no-index /dist/*.whl

@@ -134,6 +134,24 @@ def test_what_is_there_is_not_built_again_and_has_its_commits_tag(shop, made):
     assert found.digest == first["digest"]
 
 
+def test_a_named_context_is_mounted_and_its_packages_need_no_lock(shop, tmp_path):
+    _, root, options = shop
+    other = tmp_path / "other"
+    shutil.copytree(root, other)
+    mount = "RUN --mount=type=bind,from=torch,target=/torch"
+    install = f'{mount} \\\n    [{PIP}, "--no-index", "--find-links", "/torch", "torch"]\n'
+    text = DOCKERFILE.replace("\nFROM runtime", f"{install}\nFROM runtime")
+    (other / "Dockerfile").write_text(text)
+    manifest = other / FILE
+    said = "    contexts: {torch: null}\n    unlocked: [torch]\n    packages:"
+    manifest.write_text(manifest.read_text().replace("    packages:", said))
+    small_wheel(tmp_path / "wheels", name="torch")
+    again = ["--root", other, *options[2:], "--work", tmp_path / "work"]
+    given = ["--context", f"torch={tmp_path / 'wheels'}", "--place", f"oci:{tmp_path / 'out'}"]
+    (image,) = json.loads(invoke("build", "small", *again, *given, "--json"))
+    assert invoke("verify", "small", "--root", other, "--image", image["image"]) == ""
+
+
 def test_an_image_that_is_not_of_its_lock_is_found(shop, made, tmp_path):
     _, root, _ = shop
     (first,), _, _ = made

@@ -153,3 +153,17 @@ def test_ignore_files_are_read_as_docker_reads_them(lines, hidden, shown):
     ignore = parse_ignore(lines)
     assert ignore.hides(hidden)
     assert not ignore.hides(shown)
+
+
+def test_every_file_of_a_named_context_that_is_mounted_whole_counts(folder, tmp_path_factory):
+    wheels = tmp_path_factory.mktemp("wheels")
+    mount = "ARG LOCK\nRUN --mount=type=bind,from=torch,target=/torch true"
+    dockerfile = DOCKERFILE.replace("ARG LOCK", mount)
+    contexts = {"": folder, "torch": wheels}
+    (wheels / "torch-1.0-py3-none-any.whl").write_text("one")
+    seen = {key(folder, dockerfile=dockerfile, contexts=contexts).value}
+    (wheels / "torch-1.0-py3-none-any.whl").write_text("two")
+    seen.add(key(folder, dockerfile=dockerfile, contexts=contexts).value)
+    (wheels / "triton-1.0-py3-none-any.whl").write_text("three")
+    seen.add(key(folder, dockerfile=dockerfile, contexts=contexts).value)
+    assert len(seen) == 3
