@@ -7,7 +7,10 @@ import click
 
 @click.command()
 @click.option(
-    "--root", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Repository."
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Root of the repository.  [default: .]",
 )
 @click.option("--check", is_flag=True, help="Only compare: exit 6 where it is not fresh.")
 def bake(root: Path, check: bool) -> None:

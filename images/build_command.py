@@ -17,7 +17,7 @@ from gauntlet.images.options import Given, Options, secrets, shared
     "--work",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Room to build in.",
+    help="Folder to build in; it keeps logs.",
 )
 @click.option("--push", is_flag=True, help="Send images to --place, a registry.")
 @click.option(
@@ -25,9 +25,9 @@ from gauntlet.images.options import Given, Options, secrets, shared
     "given_secrets",
     multiple=True,
     metavar="id=NAME,src=FILE",
-    help="Seen by the build alone.",
+    help="A file that only the build sees.",
 )
-@click.option("--version", default="", help="Version, as the label says it.")
+@click.option("--version", default="", help="For the label of the version.")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
 def build(
     work: Path,
@@ -42,6 +42,7 @@ def build(
 
     They go to --place where that is oci:FOLDER, to a registry with --push, else below --work.
     """
+    from gauntlet.core.errors import UsageError
     from gauntlet.core.proc import terminable
     from gauntlet.images.build import BuildRequest, build_images, build_steps
     from gauntlet.images.drivers.choose import driver_of
@@ -50,6 +51,9 @@ def build(
     from gauntlet.images.planning import make_plan
 
     options = Given(as_json=as_json, **given)
+    if push and not options.place.startswith("docker://"):
+        msg = "--push has no registry to send images to"
+        raise UsageError(msg, hint="name it: --place docker://HOST[/PATH]")
     work = work.absolute()
     here = not options.place or (options.place.startswith("docker://") and not push)
     place = Place.parse(f"oci:{work / 'images'}" if here else options.place)
@@ -60,9 +64,8 @@ def build(
     driver = driver_of(made.plan.driver, made.plan.driver_reason, made.revisions.variables())
     if dry_run:
         steps = build_steps(made.images, made.plan, request, made.revisions, work / "layouts")
-        click.echo(
-            "\n".join(shlex.join(line) for _, step in steps for line in driver.commands(step))
-        )
+        lines = [list(line) for _, step in steps for line in driver.commands(step)]
+        click.echo(json.dumps(lines, indent=2) if as_json else "\n".join(map(shlex.join, lines)))
         return
     click.echo("\n".join(made.plan.lines()), err=True)
     with terminable():

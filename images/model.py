@@ -14,6 +14,7 @@ FILE = "dockerfiles/images.yaml"
 BASES = "dockerfiles/versions.json"
 BAKE = "docker-bake.hcl"
 UPDATE_BASES = "run: gauntlet images bases update"
+_HERE = "go to the root of the repository, or give --root (docs/reference/images.md)"
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
 ArgName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
@@ -145,6 +146,9 @@ class Images:
         self.root = root
         self.file = file
         self.bases_file = bases
+        if not (root / file).exists():
+            problem = Problem(file=str(root / file), message="there is no such file")
+            raise ConfigError([problem], hint=_HERE)
         self.manifest = validate_model(load_yaml(root / file), ImagesManifest)
         self.bases: Mapping[str, Base] = load_bases(root / bases).bases
         _check_bases(self)

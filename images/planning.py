@@ -1,5 +1,6 @@
 """From options to a plan: the manifest, the history, the registry and the driver are read here."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +55,9 @@ def _request(given: Given, images: Images) -> PlanRequest:
     for name, path in contexts.items():
         if not path.is_dir():
             raise UsageError(f"--context {name}: {path} is no folder")
+    picked = [images.manifest.targets[name] for name in images.manifest.pick(given.targets)]
+    _must_be_taken("platform", given.platforms, [p for each in picked for p in each.platforms])
+    _must_be_taken("context", contexts, [name for each in picked for name in each.contexts])
     return PlanRequest(
         targets=given.targets,
         platforms=given.platforms,
@@ -61,5 +65,13 @@ def _request(given: Given, images: Images) -> PlanRequest:
         bases=bases,
         args=pairs(given.args, "--arg"),
         place=given.place,
-        mirror=given.mirror,
+        mirror=given.mirror.removeprefix("docker://"),
     )
+
+
+def _must_be_taken(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise UsageError for what no target takes: it would silently do nothing."""
+    taken = sorted(set(known))
+    for name in given:
+        if name not in taken:
+            raise unknown_name(kind, name, taken)

@@ -24,6 +24,7 @@ def verify(targets: tuple[str, ...], root: Path, image: str, platform: str, as_j
     """
     from gauntlet.core.errors import NotQualifiedError, UsageError
     from gauntlet.core.findings import errors_of
+    from gauntlet.core.words import number_of
     from gauntlet.images.inspect import inspect
     from gauntlet.images.model import Images
     from gauntlet.images.oci.skopeo import Skopeo
@@ -31,6 +32,8 @@ def verify(targets: tuple[str, ...], root: Path, image: str, platform: str, as_j
     from gauntlet.images.verify import Verdict
     from gauntlet.images.verify import verify as check
 
+    if platform and not image:
+        raise UsageError("--platform is of a built image", hint="give --image REFERENCE, too")
     images = Images(root)
     if image:
         picked = images.manifest.pick(targets)
@@ -48,4 +51,4 @@ def verify(targets: tuple[str, ...], root: Path, image: str, platform: str, as_j
         click.echo("".join(f"{finding.line()}\n" for finding in verdict.findings), nl=False)
         click.echo("".join(f"not run: {text}\n" for text in verdict.not_run), nl=False)
     if errors := errors_of(verdict.findings):
-        raise NotQualifiedError(f"{len(errors)} findings", hint="each line says its remedy")
+        raise NotQualifiedError(number_of(len(errors), "finding"), hint="each line says its remedy")

@@ -4,33 +4,63 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gauntlet.locks.options import folder_options
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_WHEELS = click.Path(path_type=Path, exists=True, file_okay=False)
+_SECONDS = click.FloatRange(0, min_open=True)
 
 
 @click.command()
 @click.option("--old", required=True, metavar="FILE|REV:PATH", help="The lock that passes.")
 @click.option("--new", required=True, metavar="FILE|REV:PATH", help="The lock that fails.")
-@click.option("--lock", "name", metavar="NAME", help="Its name in locks.yaml, for overrides.")
-@click.option("--log", type=_PATH, metavar="FILE", help="A log of the failure: whom does it name?")
-@click.option("--max-installs", default=12, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--lock",
+    "name",
+    metavar="NAME",
+    help="Their lock in locks.yaml: its overrides and resolver count.",
+)
+@click.option(
+    "--log",
+    type=_FILE,
+    metavar="FILE",
+    help="A log of the failure: packages that it names go first.",
+)
+@click.option(
+    "--max-installs",
+    default=12,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Give up after so many.",
+)
 @click.option("--prove-ends", is_flag=True, help="First try the two locks themselves.")
 @click.option(
     "--work",
-    type=_PATH,
+    type=_FOLDER,
     default=Path(".gauntlet/locks-bisect"),
     show_default=True,
     metavar="DIR",
-    help="Keeps what probes said: a killed bisect goes on.",
+    help="Keeps results, so that a killed bisect goes on.",
 )
-@click.option("--hold", type=_PATH, metavar="FILE", help="Write the line that holds it back there.")
-@click.option("--write-hold", is_flag=True, help="The same, into the holds beside the locks.")
-@click.option("--find-links", multiple=True, type=_PATH, metavar="DIR", help="A folder of wheels.")
+@click.option(
+    "--hold",
+    type=_FILE,
+    metavar="FILE",
+    help="Write the line that holds the culprit back to this file.",
+)
+@click.option("--write-hold", is_flag=True, help="Write it to holds.txt beside the locks.")
+@click.option(
+    "--find-links", multiple=True, type=_WHEELS, metavar="DIR", help="A folder of wheels."
+)
 @click.option("--no-index", is_flag=True, help="Only those folders; no network.")
-@click.option("--python", metavar="3.N", help="[default: that of the lock, or this one]")
-@click.option("--test-timeout", default=1800.0, show_default=True, metavar="S")
+@click.option("--python", metavar="3.N", help="Python of the probes.  [default: the lock's]")
+@click.option(
+    "--test-timeout", default=1800.0, show_default=True, type=_SECONDS, help="In seconds."
+)
 @click.option("--dry-run", is_flag=True, help="Only list the upgrades, the likeliest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--repository", type=_PATH, default=Path(), metavar="DIR", hidden=True)
+@folder_options
 @click.argument("command", nargs=-1, required=True)
 def bisect(as_json: bool, dry_run: bool, **given: object) -> None:
     """Find the upgrade that breaks COMMAND, and prove that all others may stay.
@@ -43,7 +73,7 @@ def bisect(as_json: bool, dry_run: bool, **given: object) -> None:
     from gauntlet.core.errors import ExitCode
     from gauntlet.core.json_file import json_text
     from gauntlet.locks.bisect.asked import Asked
-    from gauntlet.locks.bisect.report import report_lines, write_holds
+    from gauntlet.locks.bisect.report import report_lines, suspects_text, write_holds
     from gauntlet.locks.bisect.units import material
     from gauntlet.locks.bisect.use import bisect_packages
     from gauntlet.locks.resolvers import resolver_for
@@ -52,8 +82,7 @@ def bisect(as_json: bool, dry_run: bool, **given: object) -> None:
     request = asked.request()
     if dry_run:
         found = material(request.old, request.new, log=request.log)
-        for name, weight in found.weights.items():
-            click.echo(f"{weight:6.1f}  {name} {found.changes[name].versions}")
+        click.echo(suspects_text(found, as_json=as_json))
         return
     resolver = resolver_for(request.spec.resolver or "uv")
     report = bisect_packages(request, resolver, lambda line: click.echo(line, err=True))

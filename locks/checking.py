@@ -34,7 +34,7 @@ from gauntlet.locks.header import constraints_of, lock_command, program
 from gauntlet.locks.lock_file import load_lock
 from gauntlet.locks.manifest import Locks, Resolver
 from gauntlet.locks.record import IndexRecord, load_record
-from gauntlet.locks.reproducing import check_reproduced
+from gauntlet.locks.reproducing import Reproduced, check_reproduced
 from gauntlet.locks.resolvers import resolver_for
 
 _AT_ONCE = 2
@@ -67,7 +67,10 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockReport:
-    """What was found of one lock; ``not_run`` says which checks were not, and why."""
+    """What was found of one lock; ``not_run`` says which checks were not, and why.
+
+    ``at_its_word`` are pins whose requirements were taken from the lock itself.
+    """
 
     name: str
     pins: int = 0
@@ -75,6 +78,7 @@ class LockReport:
     seconds: float = 0.0
     findings: tuple[Finding, ...] = ()
     not_run: tuple[str, ...] = ()
+    at_its_word: tuple[str, ...] = ()
     hits: tuple[Hit, ...] = ()
 
 
@@ -150,7 +154,8 @@ def _findings(locks: Locks, subject: Subject, request: CheckRequest) -> LockRepo
         name=subject.name,
         pins=len(subject.lock.pins),
         platforms=subject.spec.platforms,
-        findings=(*found, *again),
+        findings=(*found, *again.findings),
+        at_its_word=again.at_its_word,
         not_run=not_run,
         hits=tuple(hits),
     )
@@ -158,21 +163,23 @@ def _findings(locks: Locks, subject: Subject, request: CheckRequest) -> LockRepo
 
 def _reproduce(
     locks: Locks, subject: Subject, request: CheckRequest, *, known: bool
-) -> tuple[list[Finding], tuple[str, ...]]:
+) -> tuple[Reproduced, tuple[str, ...]]:
     """Run the command again; what only repeats a stale input is left out."""
     unrecorded = [pin.key for pin in subject.lock.pins if subject.recorded(pin) is None]
     if unrecorded:
         reason = f"{unrecorded[0]} is not recorded" + (
             f", nor are {len(unrecorded) - 1} more" if len(unrecorded) > 1 else ""
         )
-        return [], (f"{subject.name}: reproduced: {reason}",)
+        return Reproduced(findings=()), (f"{subject.name}: reproduced: {reason}",)
     chosen = program(subject.lock.command) or locks.manifest.resolver_of(subject.name)
     try:
         again = check_reproduced(subject, locks.root, resolver_for(request.resolver or chosen))
     except InfrastructureError as error:
-        return [], (f"{subject.name}: reproduced: {error.message} ({error.hint or 'try again'})",)
+        reason = f"{error.message} ({error.hint or 'try again'})"
+        return Reproduced(findings=()), (f"{subject.name}: reproduced: {reason}",)
     if known:
-        again = [each for each in again if "finds no answer" not in each.message]
+        others = [each for each in again.findings if "finds no answer" not in each.message]
+        again = replace(again, findings=tuple(others))
     return again, ()
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from gauntlet.core.errors import UsageError
 from gauntlet.locks.manifest import Resolver
 from gauntlet.locks.options import folder_options, resolver_option
 
@@ -12,7 +11,13 @@ from gauntlet.locks.options import folder_options, resolver_option
 @click.command("compile")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @click.option("--upgrade", is_flag=True, help="Take the newest versions of everything.")
-@click.option("--upgrade-package", "packages", multiple=True, metavar="PACKAGE")
+@click.option(
+    "--upgrade-package",
+    "packages",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Only this one; repeatable.",
+)
 @resolver_option
 @click.option(
     "--find-links",
@@ -36,18 +41,19 @@ def compile_(
     root: Path,
     manifest: str,
 ) -> None:
-    """Compile locks from their inputs; present pins stay where they fit."""
+    """Compile locks from their inputs; present pins stay where they fit.
+
+    Ends with 7 where the package index does not answer; what did not compile stays as it was."""
     from packaging.utils import canonicalize_name
 
     from gauntlet.core.proc import terminable
     from gauntlet.locks.compiling import CompileRequest, plan_compile, write_plan
-    from gauntlet.locks.index import source_for
+    from gauntlet.locks.index import nowhere_to_look, source_for
     from gauntlet.locks.manifest import Locks
     from gauntlet.locks.rendering import compiled_lines, raise_failures
 
     if no_index and not find_links:
-        msg = "--no-index leaves no source of packages"
-        raise UsageError(msg, hint="give folders of wheels: --find-links DIR")
+        raise nowhere_to_look()
     request = CompileRequest(
         names=names,
         upgrade_all=upgrade,

@@ -6,8 +6,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from gauntlet.core.clock import Stopwatch
-from gauntlet.core.errors import ConfigError, GauntletError, Problem
+from gauntlet.core.errors import ConfigError, GauntletError, Problem, unknown_name
 from gauntlet.core.files import write_atomic
+from gauntlet.core.yaml_file import read_text
 from gauntlet.locks.index import Source, update_record, wanted_by
 from gauntlet.locks.lock_file import LockFile, load_lock, parse_lock
 from gauntlet.locks.manifest import Locks, Resolver
@@ -84,6 +85,8 @@ def plan_compile(
     Raises ExternalServiceError where the index does not tell what was pinned.
     """
     names = in_order(locks, locks.manifest.pick(request.names))
+    known = load_record(locks.record)
+    _must_be_known(locks, names, request.upgrade)
     done: dict[str, Compiled] = {}
     with overlay(locks.root, locks.folder.relative_to(locks.root).as_posix()) as view:
         for name in names:
@@ -91,7 +94,6 @@ def plan_compile(
             done[name] = compiled
             tell(_told(compiled))
     all_of_them = _locks_after(locks, done)
-    known = load_record(locks.record)
     record = update_record(known, wanted_by(all_of_them), source)
     return CompilePlan(locks=tuple(done.values()), record=record)
 
@@ -112,7 +114,7 @@ def _compile(
     compiled = Compiled(
         name=name,
         file=locks.relative(name),
-        before=path.read_text(encoding="utf-8") if path.exists() else "",
+        before=_present(path),
     )
     broken = [
         other for other in sorted(_before(locks, name)) if other in done and done[other].error
@@ -153,6 +155,30 @@ def _locks_after(locks: Locks, done: Mapping[str, Compiled]) -> list[LockFile]:
         elif locks.path(name).exists():
             found.append(load_lock(locks.path(name), file=locks.relative(name)))
     return found
+
+
+def _present(path: Path) -> str:
+    """Text of the lock as it is, empty where there is none. Raises ConfigError for what is none."""
+    if not path.exists():
+        return ""
+    try:
+        text = read_text(path)
+        parse_lock(text, file=str(path))
+    except ConfigError as error:
+        hint = "restore it from git, or remove it: then it is compiled anew"
+        raise ConfigError(error.problems, hint=hint) from error
+    return text
+
+
+def _must_be_known(locks: Locks, names: Sequence[str], upgrade: Sequence[str]) -> None:
+    """Raise UsageError for a package that none of the locks has: it would be upgraded nowhere."""
+    paths = [locks.path(name) for name in names]
+    if not upgrade or not all(path.exists() for path in paths):
+        return
+    known = {pin.name for path in paths for pin in parse_lock(_present(path), file="").pins}
+    for package in upgrade:
+        if package not in known:
+            raise unknown_name("package", package, known)
 
 
 def _before(locks: Locks, name: str) -> set[str]:

@@ -4,25 +4,26 @@ from pathlib import Path
 
 import click
 
+from gauntlet.locks.options import folder_options
+
 
 @click.command()
 @click.argument("old", required=False)
 @click.argument("new", required=False)
 @click.option("--lock", "name", metavar="NAME", help="A lock of locks.yaml, as it is here.")
-@click.option("--base", metavar="REV", help="With --lock: what it is compared with.")
+@click.option("--base", metavar="REV", help="With --lock: the revision to compare it with.")
 @click.option(
     "--by",
     type=click.Choice(["name", "released"]),
     default="name",
     show_default=True,
-    help="`released`: in the order in which the new versions came out.",
+    help="Order: by name, or as the new versions came out.",
 )
 @click.option("--markdown", is_flag=True, help="A table for a pull request.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "--repository", type=click.Path(path_type=Path), default=Path(), metavar="DIR", hidden=True
-)
+@folder_options
 def diff(
+    *,
     old: str | None,
     new: str | None,
     name: str | None,
@@ -30,7 +31,8 @@ def diff(
     by: str,
     markdown: bool,
     as_json: bool,
-    repository: Path,
+    root: Path,
+    manifest: str,
 ) -> None:
     """Say what changed between two locks, OLD and NEW: files, or REV:PATH.
 
@@ -41,7 +43,7 @@ def diff(
     from gauntlet.locks.diff_text import markdown_lines, text_lines
     from gauntlet.locks.pairs import asked_pair
 
-    before, after = asked_pair(old, new, name=name, base=base, repository=repository)
+    before, after = asked_pair(old, new, name=name, base=base, repository=root, manifest=manifest)
     found = diff_locks(before, after)
     if by == "released":
         found = found.model_copy(update={"changes": tuple(by_release(found.changes))})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gauntlet.core.words import number_of
+from gauntlet.locks.options import folder_options
 from gauntlet.warehouse.location import warehouse_option
 
 if TYPE_CHECKING:
@@ -22,16 +24,24 @@ if TYPE_CHECKING:
     help="The interpreter of the environment.  [default: python on PATH]",
 )
 @click.option(
-    "--allow", "allowed", multiple=True, metavar="PACKAGE", help="May be there beside the lock."
+    "--allow",
+    "allowed",
+    multiple=True,
+    metavar="PACKAGE",
+    help="May be installed beside the lock; repeatable.",
 )
-@click.option("--deep", is_flag=True, help="Read every installed file, not only what is listed.")
+@click.option("--deep", is_flag=True, help="Compare the bytes of every installed file, too.")
 @click.option(
-    "--job-id", envvar="BUILDKITE_JOB_ID", help="Keep what this job (a UUID) ran with as rows."
+    "--job-id",
+    envvar="BUILDKITE_JOB_ID",
+    help="Keep the answer in the warehouse for this job (a UUID).",
 )
-@click.option("--no-keep", is_flag=True, help="Keep no rows, in a job of Buildkite neither.")
+@click.option("--no-keep", is_flag=True, help="Keep nothing in the warehouse, not even in a job.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@folder_options
 @warehouse_option
 def drift(
+    *,
     lock: str,
     python: Path | None,
     allowed: tuple[str, ...],
@@ -40,6 +50,8 @@ def drift(
     no_keep: bool,
     as_json: bool,
     location: str,
+    root: Path,
+    manifest: str,
 ) -> None:
     """Say whether what is installed is what LOCK says: a lock file, or a name of locks.yaml.
 
@@ -49,15 +61,16 @@ def drift(
     from gauntlet.core.errors import NotQualifiedError
     from gauntlet.locks.environment.find import DriftRequest, look_for_drift
 
-    request = DriftRequest(lock=lock, root=Path.cwd(), python=python, allowed=allowed, deep=deep)
+    request = DriftRequest(
+        lock=lock, root=root, manifest=manifest, python=python, allowed=allowed, deep=deep
+    )
     used, installed, found = look_for_drift(request)
     click.echo(_shown(used, installed, found, as_json=as_json))
     if job_id and not no_keep:
         _keep(job_id, installed, found, location)
     if found.differences:
-        count = len(found.differences)
-        packages = "package differs" if count == 1 else "packages differ"
-        raise NotQualifiedError(f"{count} {packages} from {lock}", hint="each line says what to do")
+        differ = number_of(len(found.differences), "package differs", "packages differ")
+        raise NotQualifiedError(f"{differ} from {lock}", hint="each line says what to do")
 
 
 def _shown(python: Path, installed: "Installed", found: "Drift", *, as_json: bool) -> str:
@@ -73,7 +86,8 @@ def _shown(python: Path, installed: "Installed", found: "Drift", *, as_json: boo
             "findings": [asdict(each) for each in found.findings()],
         }
         return json.dumps(told, indent=2)
-    about = f"{len(installed.packages)} packages in {python}, {found.compared} in {found.lock}"
+    packages = number_of(len(installed.packages), "package")
+    about = f"{packages} in {python}, {found.compared} in {found.lock}"
     state = f"drift {found.digest}" if found.digest else "no drift"
     lines = [finding.line() for finding in found.findings()]
     return "\n".join([f"{about}: fingerprint {installed.fingerprint()}, {state}", *lines])
@@ -88,4 +102,4 @@ def _keep(job_id: str, installed: "Installed", found: "Drift", location: str) ->
     job = uuid_of(job_id, "--job-id")
     batch = environment_batch(installed, found, job_id=job, at=utc_now())
     receipt = deliver(location, [batch])
-    click.echo(f"kept {sum(receipt.stored.values())} rows of job {job}", err=True)
+    click.echo(f"kept {number_of(sum(receipt.stored.values()), 'row')} of job {job}", err=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from packaging.utils import canonicalize_name
 
 from gauntlet.core.errors import UsageError, nearest
+from gauntlet.core.words import number_of
 from gauntlet.core.yaml_file import StrictModel
 from gauntlet.locks.diff import changed_names
 from gauntlet.locks.graph import LockGraph
@@ -60,7 +61,7 @@ def impact(old: LockFile, new: LockFile, installs: Sequence[Install]) -> LockImp
 
 def impact_lines(found: LockImpact) -> Iterator[str]:
     """The same, for people."""
-    yield f"{found.lock}: {len(found.changed)} package(s) changed"
+    yield f"{found.lock}: {number_of(len(found.changed), 'package')} changed"
     for install in found.installs:
         jobs = ", ".join(install.jobs)
         if not install.concerned:

@@ -4,17 +4,21 @@ from pathlib import Path
 
 import click
 
+from gauntlet.locks.options import folder_options
+
 
 @click.command()
 @click.argument("old", required=False)
 @click.argument("new", required=False)
 @click.option("--lock", "name", required=True, metavar="NAME", help="A lock of locks.yaml.")
-@click.option("--base", metavar="REV", help="What it is compared with.")
-@click.option("--head", metavar="REV", help="[default: as it is here]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--base", metavar="REV", help="The revision to compare it with.")
 @click.option(
-    "--repository", type=click.Path(path_type=Path), default=Path(), metavar="DIR", hidden=True
+    "--head",
+    metavar="REV",
+    help="The revision that is compared.  [default: the file as it is here]",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@folder_options
 def impact(
     old: str | None,
     new: str | None,
@@ -22,9 +26,10 @@ def impact(
     base: str | None,
     head: str | None,
     as_json: bool,
-    repository: Path,
+    root: Path,
+    manifest: str,
 ) -> None:
-    """Say which jobs install a package that changed in a lock.
+    """Say which jobs install a package that changed in a lock, by its `installs`.
 
     Compares the lock with --base REV, or the two locks OLD and NEW.
     """
@@ -34,11 +39,11 @@ def impact(
     from gauntlet.locks.manifest import Locks
     from gauntlet.locks.pairs import asked_pair
 
-    locks = Locks(repository)
+    locks = Locks(root, manifest)
     locks.manifest.pick((name,))
     of_manifest = None if old else name
     before, after = asked_pair(
-        old, new, name=of_manifest, base=base, head=head, repository=repository
+        old, new, name=of_manifest, base=base, head=head, repository=root, manifest=manifest
     )
     found = use_case(before.lock, after.lock, locks.manifest.locks[name].installs)
     click.echo(json_text(found).rstrip() if as_json else "\n".join(impact_lines(found)))

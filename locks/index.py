@@ -17,7 +17,7 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
-from gauntlet.core.errors import ConfigError, Problem
+from gauntlet.core.errors import ConfigError, Problem, UsageError
 from gauntlet.locks.lock_file import LockFile
 from gauntlet.locks.metadata import build_requirements, read_metadata
 from gauntlet.locks.record import IndexRecord, Recorded
@@ -153,6 +153,12 @@ def _is_of(file: str, name: str, version: str) -> bool:
         return found == name and of == Version(version)
     except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
         return False
+
+
+def nowhere_to_look() -> UsageError:
+    """The error for ``--no-index`` without a folder."""
+    msg = "--no-index leaves no source of packages"
+    return UsageError(msg, hint="give folders of wheels: --find-links DIR")
 
 
 def source_for(find_links: Sequence[Path] = (), *, offline: bool = False) -> Source:

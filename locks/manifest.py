@@ -6,12 +6,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gauntlet.core.errors import unknown_name
+from gauntlet.core.errors import ConfigError, Problem, UsageError, unknown_name
 from gauntlet.core.yaml_file import StrictModel, load_yaml, validate_model
 
 FILE = "lockfiles/locks.yaml"
 RECORD = "index.json"
 HOLDS = "holds.txt"
+_START = (
+    "go to the root of the repository, give --root, or write one: docs/how-to/keep-locks-fresh.md"
+)
 
 Platform = Literal["linux/amd64", "linux/arm64"]
 Resolver = Literal["uv", "pip-tools"]
@@ -97,8 +100,15 @@ class Locks:
         """Read the manifest of a repository. Raises ConfigError that lists all that is wrong."""
         self.root = root
         self.file = file
-        self.folder = (root / file).parent
-        self.manifest = validate_model(load_yaml(root / file), LocksManifest)
+        path = root / file
+        self.folder = path.parent
+        if not path.resolve().is_relative_to(root.resolve()):
+            msg = f"--manifest {file} lies outside of {root}"
+            raise UsageError(msg, hint="name a file of the repository, or another --root")
+        if not path.exists():
+            problem = Problem(file=str(path), message="there is no such file")
+            raise ConfigError([problem], hint=_START)
+        self.manifest = validate_model(load_yaml(path), LocksManifest)
 
     def path(self, name: str) -> Path:
         """Where a lock lies."""

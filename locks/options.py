@@ -14,7 +14,11 @@ Command = TypeVar("Command", bound=Callable[..., object])
 def folder_options(command: Command) -> Command:
     """``--root`` and ``--manifest``: whose locks."""
     manifest = click.option(
-        "--manifest", default=FILE, show_default=True, metavar="FILE", help="Within the root."
+        "--manifest",
+        default=FILE,
+        show_default=True,
+        metavar="FILE",
+        help="Names the locks; within the root.",
     )
     root = click.option(
         "--root",
@@ -32,5 +36,5 @@ def resolver_option(command: Command) -> Command:
     return click.option(
         "--resolver",
         type=click.Choice(("uv", "pip-tools")),
-        help="In place of the one that locks.yaml, or the lock, names.",
+        help="Another one than locks.yaml, or the lock's header, names.",
     )(command)

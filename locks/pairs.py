@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gauntlet.core.errors import UsageError
-from gauntlet.locks.manifest import Locks
+from gauntlet.locks.manifest import FILE, Locks
 from gauntlet.locks.reading import LockSide, read_side, side_at
 
 
@@ -15,6 +15,7 @@ def asked_pair(
     base: str | None,
     repository: Path,
     head: str | None = None,
+    manifest: str = FILE,
 ) -> tuple[LockSide, LockSide]:
     """Read two locks: named one by one, or a lock of the manifest here and at ``base``.
 
@@ -23,7 +24,7 @@ def asked_pair(
     if old and new and not (name or base or head):
         return read_side(old, repository=repository), read_side(new, repository=repository)
     if name and base and not (old or new):
-        locks = Locks(repository)
+        locks = Locks(repository, manifest)
         locks.manifest.pick((name,))
         path = locks.relative(name)
         before = side_at(repository, base, path)

@@ -36,6 +36,7 @@ class RefreshRequest:
     """What to refresh, and how far to go. ``packages`` alone move where any is named."""
 
     repository: Path
+    manifest: str = FILE
     names: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     remote: str = "origin"
@@ -89,13 +90,14 @@ def plan_refresh(request: RefreshRequest, source: Source, day: datetime, tell: T
 
     Raises ExternalServiceError where the remote has no such base or an index does not answer.
     """
+    git(request.repository, "rev-parse", "--git-dir")
     base = _fetched(request, f"refs/heads/{request.base}")
     if base is None:
         msg = f"{request.remote} has no branch {request.base}"
         raise ExternalServiceError(msg, hint="name the base branch: --base BRANCH")
     known = _fetched(request, f"refs/heads/{request.branch}")
     with worktree(request.repository, base) as tree:
-        locks = Locks(tree)
+        locks = Locks(tree, request.manifest)
         before = load_record(locks.record)
         upgrades = CompileRequest(
             names=request.names,
@@ -114,7 +116,7 @@ def plan_refresh(request: RefreshRequest, source: Source, day: datetime, tell: T
             return plan
         write_plan(locks, compiled)
         title = title_text(refreshed)
-        commit = _commit(tree, title, day)
+        commit = _commit(locks, title, day)
     if known and _same(request.repository, known, commit, base):
         commit = ""
     body = body_text(refreshed, holds)
@@ -186,9 +188,10 @@ def _holds(locks: Locks) -> tuple[str, ...]:
     return tuple(line for line in lines if line.strip() and not line.startswith("#"))
 
 
-def _commit(tree: Path, title: str, day: datetime) -> str:
+def _commit(locks: Locks, title: str, day: datetime) -> str:
     """One commit of everything below the folder of locks."""
-    write_git(tree, "add", "--all", "--", str(Path(FILE).parent))
+    tree = locks.root
+    write_git(tree, "add", "--all", "--", str(locks.folder))
     date = f"{day:%Y-%m-%dT%H:%M:%S%z}"
     write_git(tree, *IDENTITY, "commit", "--quiet", f"--date={date}", "-m", title)
     return git(tree, "rev-parse", "HEAD").strip()

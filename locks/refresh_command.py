@@ -4,17 +4,31 @@ from pathlib import Path
 
 import click
 
+from gauntlet.locks.options import folder_options
 from gauntlet.warehouse.location import warehouse_option
 
 _PATH = click.Path(path_type=Path)
+_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.option("--package", "packages", multiple=True, metavar="P", help="Move these alone.")
-@click.option("--remote", default="origin", show_default=True)
-@click.option("--base", default="main", show_default=True, metavar="BRANCH")
-@click.option("--branch", metavar="BRANCH", help="[default: locks/refresh-YYYY-MM-DD]")
+@click.option(
+    "--package",
+    "packages",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Upgrade only this one; repeatable.",
+)
+@click.option(
+    "--remote", default="origin", show_default=True, help="Of git; the branch is pushed to it."
+)
+@click.option(
+    "--base", default="main", show_default=True, metavar="BRANCH", help="What is upgraded."
+)
+@click.option(
+    "--branch", metavar="BRANCH", help="Where upgrades go.  [default: locks/refresh-YYYY-MM-DD]"
+)
 @click.option(
     "--label",
     "labels",
@@ -29,14 +43,21 @@ _PATH = click.Path(path_type=Path)
     type=click.Choice(["shadow", "notify", "act"]),
     default="shadow",
     show_default=True,
-    help="Write down what would be done; tell it as well; do it.",
+    help="shadow: only record it; notify: tell it, too; act: push and open, if --switch allows.",
 )
-@click.option("--switch", type=_PATH, metavar="FILE", help="--mode act: its first word is `on`.")
-@click.option("--find-links", multiple=True, type=_PATH, metavar="DIR", help="A folder of wheels.")
+@click.option(
+    "--switch",
+    type=_PATH,
+    metavar="FILE",
+    help="With --mode act: acts only while its first word is `on`.",
+)
+@click.option(
+    "--find-links", multiple=True, type=_FOLDER, metavar="DIR", help="A folder of wheels."
+)
 @click.option("--no-index", is_flag=True, help="Only those folders; no index.")
 @click.option("--dry-run", is_flag=True, help="Print the plan; push and record nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--repository", type=_PATH, default=Path(), metavar="DIR", hidden=True)
+@folder_options
 @warehouse_option
 def refresh(
     *, slug: str, dry_run: bool, as_json: bool, location: str, mode: str, **given: object

@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 
 from gauntlet.core.clock import utc_now
 from gauntlet.core.errors import ConfigError, GauntletError, Problem
-from gauntlet.locks.index import source_for
+from gauntlet.locks.index import nowhere_to_look, source_for
 from gauntlet.locks.refresh import (
     Mode,
     RefreshPlan,
@@ -65,9 +65,12 @@ def refreshing(
     tell: Callable[[str], None],
 ) -> Refreshed:
     """Refresh as the options say; without ``location`` nothing is done and nothing recorded."""
+    if given["no_index"] and not given["find_links"]:
+        raise nowhere_to_look()
     now = utc_now()
     request = RefreshRequest(
-        repository=Path(given["repository"]).resolve(),
+        repository=Path(given["root"]).resolve(),
+        manifest=given["manifest"],
         names=tuple(given["names"]),
         packages=tuple(canonicalize_name(name) for name in given["packages"]),
         remote=given["remote"],

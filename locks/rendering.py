@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from gauntlet.core.errors import ConfigError, InfrastructureError, NotQualifiedError
 from gauntlet.core.findings import Finding, errors_of
+from gauntlet.core.words import number_of
 from gauntlet.locks.checking import CheckReport, LockReport
 from gauntlet.locks.compiling import Compiled, CompilePlan
 
@@ -61,6 +62,7 @@ def check_json(report: CheckReport) -> str:
                 "seconds": round(each.seconds, 3),
                 "findings": [asdict(finding) for finding in each.findings],
                 "not_run": list(each.not_run),
+                "at_its_word": list(each.at_its_word),
             }
             for each in report.locks
         ],
@@ -73,21 +75,27 @@ def raise_findings(report: CheckReport) -> None:
     """Raise NotQualifiedError where there are errors, InfrastructureError where a check is owed."""
     errors = errors_of(report.findings)
     if errors:
-        msg = f"{len(errors)} findings in {_subjects(errors)}"
+        msg = f"{number_of(len(errors), 'finding')} in {_subjects(errors)}"
         raise NotQualifiedError(msg, hint="each has its remedy above")
     if report.not_run:
-        msg = f"{len(report.not_run)} checks were not run"
+        msg = f"{number_of(len(report.not_run), 'check was', 'checks were')} not run"
         raise InfrastructureError(msg, hint="what kept them from it stands above")
 
 
 def _line(report: LockReport, width: int) -> str:
     errors = len(errors_of(report.findings))
     warnings = len(report.findings) - errors
-    state = f"{errors} errors" if errors else "not run" if report.not_run else "sound"
-    state += f", {warnings} warnings" if warnings else ""
+    sound = "not run" if report.not_run else "sound"
+    state = number_of(errors, "error") if errors else sound
+    state += f", {number_of(warnings, 'warning')}" if warnings else ""
+    if report.at_its_word:
+        names = ", ".join(key.partition("==")[0] for key in report.at_its_word)
+        state += f"; {len(report.at_its_word)} taken at the lock's word: {names}"
     where = ", ".join(report.platforms)
+    pins = "pin " if report.pins == 1 else "pins"
     return (
-        f"{report.name:{width}}  {report.pins:4} pins  {where:24}  {report.seconds:5.1f} s  {state}"
+        f"{report.name:{width}}  {report.pins:4} {pins}  {where:24}"
+        f"  {report.seconds:5.1f} s  {state}"
     )
 
 

@@ -1,7 +1,7 @@
 """Run the command of a lock again, without an index: the same pins must come out."""
 
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from gauntlet.core.errors import ConfigError
@@ -12,7 +12,19 @@ from gauntlet.locks.resolver import Resolution, Resolver
 from gauntlet.locks.stubs import write_stubs
 
 
-def check_reproduced(subject: Subject, root: Path, resolver: Resolver) -> list[Finding]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduced:
+    """What running the command again gave.
+
+    ``at_its_word`` are keys of pins of which only a build would tell what they require: that was
+    taken from the lock itself, so a wrong requirement of theirs is not found.
+    """
+
+    findings: tuple[Finding, ...]
+    at_its_word: tuple[str, ...] = ()
+
+
+def check_reproduced(subject: Subject, root: Path, resolver: Resolver) -> Reproduced:
     """Resolve against stubs of what is recorded, from the present pins; name every difference.
 
     Raises InfrastructureError where the resolver cannot be run: then nothing was checked.
@@ -33,9 +45,10 @@ def check_reproduced(subject: Subject, root: Path, resolver: Resolver) -> list[F
             text = resolver.resolve(resolution)
         except ConfigError as error:
             reason = "; ".join(problem.message for problem in error.problems)
-            return [_finding(subject, "", f"its command finds no answer: {reason}")]
+            finding = _finding(subject, "", f"its command finds no answer: {reason}")
+            return Reproduced(findings=(finding,), at_its_word=guessed)
     again = parse_lock(text, file=subject.lock.file)
-    return [*_guesses(subject, guessed), *differences(subject, again)]
+    return Reproduced(findings=tuple(differences(subject, again)), at_its_word=guessed)
 
 
 def differences(subject: Subject, again: LockFile) -> list[Finding]:
@@ -74,20 +87,6 @@ def _whom(pin: Pin) -> str:
     direct = [who for who in pin.via if is_input(who)]
     names = ", ".join(direct or pin.via) or "nobody it names"
     return f"{names} wants"
-
-
-def _guesses(subject: Subject, guessed: tuple[str, ...]) -> list[Finding]:
-    found = _finding(subject, "", "")
-    return [
-        replace(
-            found,
-            subject=f"{subject.lock.file} {key}",
-            message="only a build tells what it requires; that was taken from the lock itself",
-            remedy="nothing to do while it stays as it is",
-            level="warning",
-        )
-        for key in guessed
-    ]
 
 
 def _finding(subject: Subject, name: str, message: str) -> Finding:

@@ -7,7 +7,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from gauntlet.core.errors import unknown_name
-from gauntlet.core.yaml_file import StrictModel
+from gauntlet.core.yaml_file import StrictModel, read_text
 from gauntlet.locks.graph import LockGraph
 from gauntlet.locks.lock_file import LockFile, load_lock
 from gauntlet.locks.manifest import Locks
@@ -86,7 +86,7 @@ def _places(root: Path, source: str, package: str) -> Iterator[str]:
     file = (match["file"] or match["project"]) if match else None
     if file is None or not (root / file).is_file():
         return
-    for number, line in enumerate((root / file).read_text("utf-8").splitlines(), start=1):
+    for number, line in enumerate(read_text(root / file).splitlines(), start=1):
         found = _NAME.match(line.strip().lstrip("\"'"))
         if found and canonicalize_name(found[0]) == package:
             yield f"{file}:{number}"

@@ -4,22 +4,22 @@ from pathlib import Path
 
 import click
 
+from gauntlet.locks.options import folder_options
+
 
 @click.command()
 @click.argument("package")
 @click.option("--lock", "names", multiple=True, metavar="NAME", help="Only this lock.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "--repository", type=click.Path(path_type=Path), default=Path(), metavar="DIR", hidden=True
-)
-def why(package: str, names: tuple[str, ...], as_json: bool, repository: Path) -> None:
+@folder_options
+def why(package: str, names: tuple[str, ...], as_json: bool, root: Path, manifest: str) -> None:
     """Say in which locks a package is, through whom, and which line asks for it."""
     import json
 
     from gauntlet.locks import why as use_case
     from gauntlet.locks.manifest import Locks
 
-    found = use_case.why(Locks(repository), package, names)
+    found = use_case.why(Locks(root, manifest), package, names)
     if as_json:
         click.echo(json.dumps([each.model_dump(mode="json") for each in found], indent=1))
         return

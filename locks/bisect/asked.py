@@ -8,7 +8,7 @@ from gauntlet.core.errors import UsageError
 from gauntlet.core.yaml_file import read_text
 from gauntlet.locks.bisect.use import BisectRequest
 from gauntlet.locks.lock_file import LockFile
-from gauntlet.locks.manifest import FILE, HOLDS, Locks, LockSpec
+from gauntlet.locks.manifest import HOLDS, Locks, LockSpec
 from gauntlet.locks.reading import read_side
 
 _PYTHON = re.compile(r"--python-version[= ](3\.\d+)")
@@ -31,7 +31,8 @@ class Asked:
     no_index: bool
     python: str | None
     test_timeout: float
-    repository: Path
+    root: Path
+    manifest: str
     command: tuple[str, ...]
 
     def request(self) -> BisectRequest:
@@ -39,8 +40,11 @@ class Asked:
         if self.no_index and not self.find_links:
             msg = "--no-index leaves nothing to install from"
             raise UsageError(msg, hint="give --find-links DIR, a folder of wheels")
-        old = read_side(self.old, repository=self.repository)
-        new = read_side(self.new, repository=self.repository)
+        if self.python and not re.fullmatch(r"3\.\d+", self.python):
+            msg = f"--python {self.python}: it is no version of Python 3"
+            raise UsageError(msg, hint="write 3.N, such as 3.12")
+        old = read_side(self.old, repository=self.root)
+        new = read_side(self.new, repository=self.root)
         spec, python = self._spec()
         here = BisectRequest.__dataclass_fields__["python"].default
         return BisectRequest(
@@ -48,7 +52,7 @@ class Asked:
             new=new,
             command=self.command,
             work=self.work,
-            repository=self.repository,
+            repository=self.root,
             folder=Path(),
             spec=spec,
             python=self.python or python or _python_of(new.lock) or str(here),
@@ -64,13 +68,13 @@ class Asked:
         """Where the hold is to be written; None where nobody asked for it."""
         if self.hold is not None:
             return self.hold
-        return (self.repository / FILE).parent / HOLDS if self.write_hold else None
+        return (self.root / self.manifest).parent / HOLDS if self.write_hold else None
 
     def _spec(self) -> tuple[LockSpec, str | None]:
         """Settings of the lock by name; without one, none but its pins."""
         if self.name is None:
             return LockSpec(purpose="bisect", inputs=("bisect.in",)), None
-        manifest = Locks(self.repository).manifest
+        manifest = Locks(self.root, self.manifest).manifest
         manifest.pick((self.name,))
         spec = manifest.locks[self.name]
         resolver = manifest.resolver_of(self.name)

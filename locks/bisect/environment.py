@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from gauntlet.core.errors import InfrastructureError, UsageError
 from gauntlet.core.files import write_atomic
 from gauntlet.core.proc import CommandError, run
 from gauntlet.locks.bisect.search import Outcome
+from gauntlet.locks.resolvers.running import find_program
 
 _SKIP_STATUS = 125
 _NOT_RUN = (126, 127)
@@ -70,7 +70,7 @@ class Environment:
         )
 
     def _install(self, venv: Path, file: Path) -> None:
-        uv = uv_program()
+        uv = find_program("uv", remedy="pip install uv")
         options = [f"--find-links={folder.absolute()}" for folder in self.find_links]
         options += ["--no-index", "--offline"] if self.offline else []
         make = [uv, "venv", "--quiet", "--no-project", f"--python={self.python}", str(venv)]
@@ -112,13 +112,3 @@ class Environment:
         inherited = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
         path = f"{venv / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         return {**inherited, "VIRTUAL_ENV": str(venv), "PATH": path}
-
-
-def uv_program() -> str:
-    """Path of uv: beside this interpreter, or on PATH. Raises InfrastructureError without it."""
-    beside = Path(sys.executable).with_name("uv")
-    found = str(beside) if beside.exists() else shutil.which("uv")
-    if not found:
-        msg = "uv is not installed"
-        raise InfrastructureError(msg, hint="pip install uv")
-    return found

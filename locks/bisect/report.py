@@ -1,11 +1,14 @@
 """How a bisect ended, for people; and the line that holds a package back."""
 
+import json
 import shlex
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
 from gauntlet.core.files import write_atomic
+from gauntlet.core.words import number_of
+from gauntlet.locks.bisect.units import Material
 from gauntlet.locks.bisect.use import BisectReport, CulpritRecord
 
 _HELD_DAYS = 14
@@ -20,7 +23,8 @@ def report_lines(report: BisectReport) -> Iterator[str]:
             f"{row.key[:12]}  {len(row.new):4}  {row.outcome:7}  {status:>6}"
             f"  {row.install_s:9.2f}  {row.test_s:7.2f}"
         )
-    yield f"{report.installs} installation(s) for {report.upgrades} upgrade(s)"
+    installs = number_of(report.installs, "installation")
+    yield f"{installs} for {number_of(report.upgrades, 'upgrade')}"
     for culprit in report.culprits:
         yield f"culprit: {named(culprit)}"
         yield f"  {_evidence(culprit)}"
@@ -31,6 +35,18 @@ def named(culprit: CulpritRecord) -> str:
     """``name old -> new``, of all that move together."""
     moves = [f"{up.name} {up.old or '(none)'} -> {up.new or '(none)'}" for up in culprit.upgrades]
     return " with ".join(moves)
+
+
+def suspects_text(found: Material, *, as_json: bool) -> str:
+    """What a bisect would move, the likeliest first."""
+    if as_json:
+        rows = [
+            {"package": name, "weight": weight, "versions": found.changes[name].versions}
+            for name, weight in found.weights.items()
+        ]
+        return json.dumps(rows, indent=1)
+    rows_of = found.weights.items()
+    return "\n".join(f"{w:6.1f}  {name} {found.changes[name].versions}" for name, w in rows_of)
 
 
 def hold_lines(report: BisectReport, today: date) -> list[str]:
@@ -68,6 +84,7 @@ def _verdict(report: BisectReport) -> Iterator[str]:
         return
     others = report.upgrades - sum(len(culprit.upgrades) for culprit in report.culprits)
     kept = others - len(report.held_too)
-    yield f"proved: green with {kept} of the {others} other upgrade(s) kept and the culprit held"
+    upgrades = number_of(others, "other upgrade")
+    yield f"proved: green with {kept} of the {upgrades} kept and the culprit held"
     if report.held_too:
         yield f"cannot move without it: {', '.join(report.held_too)}"

@@ -21,6 +21,7 @@ class DriftRequest:
 
     lock: str
     root: Path
+    manifest: str = FILE
     python: Path | None = None
     allowed: Sequence[str] = ()
     deep: bool = False
@@ -46,10 +47,14 @@ def _lock(request: DriftRequest) -> tuple[LockFile, str]:
     path = Path(request.lock)
     if path.is_file():
         return load_lock(path, file=request.lock), ""
-    if path.suffix == ".txt" or "/" in request.lock or not (request.root / FILE).exists():
-        hint = f"give a lock file, or a name of {FILE} from the root of the repository"
+    if (
+        path.suffix == ".txt"
+        or "/" in request.lock
+        or not (request.root / request.manifest).exists()
+    ):
+        hint = f"give a lock file, or a name of {request.manifest} from the root of the repository"
         raise UsageError(f"no lock {request.lock}", hint=hint)
-    locks = Locks(request.root)
+    locks = Locks(request.root, request.manifest)
     (name,) = locks.manifest.pick((request.lock,))
     lock = load_lock(locks.path(name), file=locks.relative(name))
     return lock, locks.manifest.python_of(name)

@@ -22,6 +22,11 @@ _NO_ANSWER = re.compile(
     r"|status (code|client error|server error)|HTTP error|ProxyError|SSLError",
     re.IGNORECASE,
 )
+_UNREADABLE = re.compile(
+    r"File not found|failed to read from file|Couldn't parse requirement|Invalid requirement|"
+    r"Could not open requirements file",
+    re.IGNORECASE,
+)
 # What a machine's own settings say about indexes: nothing of it counts where only a folder may.
 _SETTINGS = re.compile(r"(PIP|UV)_")
 
@@ -98,6 +103,9 @@ def _failure(resolution: Resolution, done: Completed, view: Path) -> Exception:
     if not resolution.offline and _NO_ANSWER.search(said):
         msg = f"{resolution.file}: the package index does not answer: {reason}"
         return ExternalServiceError(msg, hint="try again; is the index that pip uses reachable?")
+    if _UNREADABLE.search(said):
+        problem = Problem(file=resolution.file, message=f"an input cannot be read: {reason}")
+        return ConfigError([problem], hint="mend the file or the line that it names")
     message = f"the requirements do not fit together: {reason}"
     problem = Problem(file=resolution.file, message=message)
     # pip says no more than this of a name that nobody has, and of an index that is silent.

@@ -53,7 +53,8 @@ class World:
 
     def refresh(self, mode="act", *, dry_run=False, **changes):
         given = {
-            "repository": self.repository.folder,
+            "manifest": "lockfiles/locks.yaml",
+            "root": self.repository.folder,
             "names": (),
             "packages": (),
             "remote": "origin",
