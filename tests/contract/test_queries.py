@@ -739,7 +739,8 @@ def test_the_bot_s_record_counts_the_newest_outcome_of_each_revert(store):
 
 def test_a_source_is_late_once_it_is_silent_for_longer_than_it_ever_was(store):
     now = utc_now()
-    for source, ages_h in (("late", (80, 60, 40)), ("steady", (50, 30, 10)), ("once", (1,))):
+    # A day apart, so that each is on a day of its own at whatever hour this runs.
+    for source, ages_h in (("late", (88, 64, 40)), ("steady", (58, 34, 10)), ("once", (1,))):
         for n, age in enumerate(ages_h):
             store.command(
                 "INSERT INTO batches VALUES ('queue_samples', today(), {n: UInt64}, {id: String},"
@@ -754,7 +755,7 @@ def test_a_source_is_late_once_it_is_silent_for_longer_than_it_ever_was(store):
     rows = {row["source"]: row for row in store.query("source_rhythm")}
     lateness = {name: rows[name]["late"] for name in ("late", "steady", "once")}
     assert lateness == {"late": True, "steady": False, "once": None}
-    assert rows["steady"]["longest_gap_s"] == pytest.approx(20 * 3600, abs=1)
+    assert rows["steady"]["longest_gap_s"] == pytest.approx(24 * 3600, abs=1)
     assert rows["once"]["usual_gap_s"] is None
 
 
