@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gauntlet.core.errors import UsageError
 from gauntlet.core.proc import run
 
 _GIT_S = 60.0
@@ -58,7 +59,10 @@ class Revisions:
 
 
 def read_revisions(root: Path, *, main: str, branch: str = "") -> Revisions:
-    """Ask git. Without a repository of its commit InfrastructureError is raised."""
+    """Ask git. Raises UsageError where the folder is no repository with a commit."""
+    if not _maybe(root, "rev-parse", "--verify", "--quiet", "HEAD"):
+        msg = f"{root} is no git repository with a commit, and images are named by theirs"
+        raise UsageError(msg, hint="give --root, or commit first")
     commit, _, seconds = _git(root, "show", "--no-patch", "--format=%H %ct", "HEAD").partition(" ")
     named = branch or _git(root, "rev-parse", "--abbrev-ref", "HEAD")
     named = "" if named == "HEAD" else named

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from gauntlet.core.errors import ExternalServiceError
+from gauntlet.core.errors import ExternalServiceError, GauntletError
 from gauntlet.core.git import fetch, find_commit, git
 from gauntlet.locks.compiling import CompilePlan, CompileRequest, plan_compile, write_plan
 from gauntlet.locks.diff import LockDiff, diff_locks
@@ -54,7 +54,12 @@ class RefreshedLock:
     name: str
     diff: LockDiff | None = None
     stuck: tuple[Stuck, ...] = ()
-    error: str = ""
+    failed: GauntletError | None = None
+
+    @property
+    def error(self) -> str:
+        """Why it did not compile, empty where it did."""
+        return self.failed.message if self.failed else ""
 
     @property
     def moved(self) -> bool:
@@ -167,7 +172,7 @@ def _refreshed(
     found = []
     for each in compiled.locks:
         if each.error is not None:
-            found.append(RefreshedLock(name=each.name, error=each.error.message))
+            found.append(RefreshedLock(name=each.name, failed=each.error))
             continue
         old = LockSide(lock=parse_lock(each.before, file=each.file), record=before)
         new = LockSide(lock=parse_lock(each.after, file=each.file), record=compiled.record)

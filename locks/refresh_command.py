@@ -43,7 +43,7 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
     type=click.Choice(["shadow", "notify", "act"]),
     default="shadow",
     show_default=True,
-    help="shadow: only record it; notify: tell it, too; act: push and open, if --switch allows.",
+    help="shadow, notify: only record it; act: push and open, if --switch allows.",
 )
 @click.option(
     "--switch",

@@ -83,9 +83,7 @@ def refreshing(
     source = source_for(request.find_links, offline=request.offline)
     plan = plan_refresh(request, source, now, tell)
     if not plan.moved:
-        broken = [lock for lock in plan.locks if lock.error]
-        problems = [Problem(file=lock.name, message=lock.error) for lock in broken]
-        failed = ConfigError(problems) if problems else None
+        failed = _failure(plan)
         return Refreshed(plan=plan, outcome="nothing", reason="nothing newer", failed=failed)
     stop = _stopped(mode, given["switch"], host) or ("" if location else "a dry run")
     if stop or host is None:
@@ -95,6 +93,16 @@ def refreshing(
     if location:
         _record(location, done, mode)
     return done
+
+
+def _failure(plan: RefreshPlan) -> GauntletError | None:
+    """What kept locks from compiling: an index that is silent first, for then a retry helps."""
+    errors = [(lock.name, lock.failed) for lock in plan.locks if lock.failed]
+    others = [error for _, error in errors if not isinstance(error, ConfigError)]
+    if others:
+        return others[0]
+    problems = [Problem(file=name, message=error.message) for name, error in errors]
+    return ConfigError(problems) if problems else None
 
 
 def _stopped(mode: str, switch: Path | None, host: CodeHost | None) -> str:

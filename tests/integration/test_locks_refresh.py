@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from fake_codehost import FakeCodeHost
 from git_repository import GitRepository
+from ports import free_port
 from small_wheel import small_wheel
 
 from gauntlet.__main__ import run
+from gauntlet.core.errors import ExternalServiceError
 from gauntlet.locks.refreshing import refreshing
 from gauntlet.warehouse.store import open_store
 
@@ -206,3 +208,14 @@ def test_the_command(world, monkeypatch, capsys):
     assert said["outcome"] == "proposed"
     assert said["branch"].startswith("locks/refresh-20")
     assert said["locks"][0]["diff"]["changes"][0]["new"] == "2.0"
+
+
+def test_a_silent_index_can_be_tried_again(world, monkeypatch):
+    silent = f"http://127.0.0.1:{free_port()}/"
+    for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"):
+        monkeypatch.setenv(name, silent)
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    world.wheels = world.folder / "none"
+    world.wheels.mkdir()
+    done = world.refresh(no_index=False)
+    assert isinstance(done.failed, ExternalServiceError)

@@ -82,3 +82,43 @@ def test_options_are_read_and_a_secret_must_be_there(tmp_path):
     assert secrets([f"id=pip,src={file}"]) == {"pip": file}
     with pytest.raises(UsageError, match="--secret"):
         secrets(["pip"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plan", "--platform", "linux/arm65"), "unknown platform"),
+        (("plan", "--context", "nope=/"), "unknown context"),
+        (("build", "--work", "w", "--push"), "no registry"),
+        (("verify", "--platform", "linux/amd64"), "--image"),
+        (("warm", "--present", "a"), "--fresh"),
+        (("prune", "--place", "oci:/images"), "no registry"),
+        (("prune", "--place", "docker://127.0.0.1:9", "--keep-digest", "a=b"), "no digest"),
+        (("prune", "--place", "docker://127.0.0.1:9"), "git knows no 'main'"),
+        (("plan",), "no git repository"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(tmp_path, arguments, said):
+    a_repository(tmp_path)
+    error = invoke(*arguments, "--root", tmp_path).exception
+    assert isinstance(error, UsageError)
+    assert said in f"{error.message} {error.hint}"
+
+
+def test_a_folder_without_images_is_told_where_to_go(tmp_path):
+    with pytest.raises(ConfigError, match="there is no such file") as raised:
+        Images(tmp_path)
+    assert "--root" in raised.value.hint
+
+
+def test_a_mirror_is_the_same_with_and_without_its_scheme(tmp_path):
+    from gauntlet.images.options import Given
+    from gauntlet.images.planning import _request
+
+    images = a_repository(tmp_path)
+    empty = dict.fromkeys(("targets", "platforms", "contexts", "bases", "args"), ())
+    more = dict.fromkeys(("place", "driver", "main", "branch"), "")
+    given = Given(
+        **empty, **more, root=tmp_path, as_json=False, mirror="docker://registry.example.org/m"
+    )
+    assert _request(given, images).mirror == "registry.example.org/m"
