@@ -36,11 +36,21 @@ def worktree(repository: Path, commit: str) -> Iterator[Path]:
         tree = Path(folder) / "tree"
         # What a killed process left is known for ever, if nobody forgets it.
         write_git(repository, "worktree", "prune")
-        write_git(repository, "worktree", "add", "--detach", "--quiet", str(tree), commit)
         try:
+            write_git(repository, "worktree", "add", "--detach", "--quiet", str(tree), commit)
             yield tree
         finally:
-            write_git(repository, "worktree", "remove", "--force", str(tree))
+            _forget_worktree(repository, tree)
+
+
+def _forget_worktree(repository: Path, tree: Path) -> None:
+    """Remove a worktree, also one that was interrupted while git made it.
+
+    Such a one is locked, which takes a second ``--force``; or git does not know it yet.
+    """
+    listed = git(repository, "worktree", "list", "--porcelain").splitlines()
+    if f"worktree {tree.resolve()}" in listed:
+        write_git(repository, "worktree", "remove", "--force", "--force", str(tree))
 
 
 def write_git(folder: Path, *arguments: str) -> str:
