@@ -107,11 +107,21 @@ USER 10001:10001
 ENTRYPOINT ["vllm", "serve"]
 
 
+# A pip that knows constraints of builds, pinned, and in no image.
+FROM runtime AS installer
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+    --mount=type=bind,source=lockfiles/pip.txt,target=/run/pip.txt \
+    python3 -m venv --without-pip /opt/installer \
+    && pip --python /opt/installer/bin/python install --no-compile --no-deps --require-hashes --requirement /run/pip.txt
+
+
 # The same runtime, and what tests need besides. The tests themselves are mounted.
 FROM runtime AS test
 ARG TEST_LOCK
 COPY lockfiles/${TEST_LOCK}.txt /opt/locks/
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
-    pip --python /opt/engine/bin/python install --no-compile --no-deps --require-hashes --requirement "/opt/locks/${TEST_LOCK}.txt"
+RUN --mount=type=bind,from=installer,source=/opt/installer,target=/opt/installer \
+    --mount=type=secret,id=pip,target=/etc/pip.conf \
+    --mount=type=bind,source=lockfiles/build-constraints.txt,target=/run/build-constraints.txt \
+    /opt/installer/bin/pip --python /opt/engine/bin/python install --no-compile --no-deps --require-hashes --build-constraint /run/build-constraints.txt --requirement "/opt/locks/${TEST_LOCK}.txt"
 USER 10001:10001
 ENTRYPOINT ["python3", "-m", "pytest"]

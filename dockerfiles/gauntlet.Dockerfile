@@ -1,10 +1,11 @@
 # Gauntlet's own images: what agents, the pages and scheduled jobs run.
 #
-#   base ─► build (the wheel)
+#   base ─► installer (pip)
+#        ├► build (the wheel)
 #        └► runtime ─► hud
 #                   └► tools (git) ─► agent | cron | test
 #
-# Commands are JSON lists, so that they need no shell. Labels, the times of files and the index that
+# Most commands are JSON lists, which need no shell. Labels, the times of files and the index that
 # packages come from are given by the builder: `gauntlet images build`, or docker-bake.hcl.
 
 ARG PYTHON_BASE
@@ -20,12 +21,21 @@ ENV PYTHONDONTWRITEBYTECODE=1 \
 RUN ["python3", "-m", "venv", "--without-pip", "/opt/gauntlet"]
 
 
+# What installs is pinned itself, and is in no image: it is mounted where it is needed.
+FROM base AS installer
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+    --mount=type=bind,source=lockfiles/pip.txt,target=/run/lock.txt \
+    python3 -m venv --without-pip /opt/installer \
+    && pip --python /opt/installer/bin/python install --no-compile --no-deps --require-hashes --requirement /run/lock.txt
+
+
 FROM base AS build
 ARG SOURCE_DATE_EPOCH
 WORKDIR /src
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+RUN --mount=type=bind,from=installer,source=/opt/installer,target=/opt/installer \
+    --mount=type=secret,id=pip,target=/etc/pip.conf \
     --mount=type=bind,source=lockfiles/build.txt,target=/run/lock.txt \
-    ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
+    ["/opt/installer/bin/pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
 COPY pyproject.toml README.md CHANGELOG.md LICENSE ./
 COPY src src
 COPY core core
@@ -62,50 +72,60 @@ RUN --mount=type=secret,id=apt,target=/etc/apt/sources.list.d/pinned.sources \
 
 
 FROM tools AS agent
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+RUN --mount=type=bind,from=installer,source=/opt/installer,target=/opt/installer \
+    --mount=type=secret,id=pip,target=/etc/pip.conf \
     --mount=type=bind,source=lockfiles/agent.txt,target=/run/lock.txt \
-    ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
+    ["/opt/installer/bin/pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
 # The wheel of the stage above: there is one version of it.
 # hadolint ignore=DL3013
-RUN --mount=type=bind,from=build,source=/dist,target=/dist \
-    ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
+RUN --mount=type=bind,from=installer,source=/opt/installer,target=/opt/installer \
+    --mount=type=bind,from=build,source=/dist,target=/dist \
+    ["/opt/installer/bin/pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
 USER 10001:10001
 ENTRYPOINT ["gauntlet"]
 
 
 # It listens on loopback alone: the proxy that lets people in shares its network.
 FROM runtime AS hud
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+RUN --mount=type=bind,from=installer,source=/opt/installer,target=/opt/installer \
+    --mount=type=secret,id=pip,target=/etc/pip.conf \
     --mount=type=bind,source=lockfiles/hud.txt,target=/run/lock.txt \
-    ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
+    ["/opt/installer/bin/pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
 # The wheel of the stage above: there is one version of it.
 # hadolint ignore=DL3013
-RUN --mount=type=bind,from=build,source=/dist,target=/dist \
-    ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
+RUN --mount=type=bind,from=installer,source=/opt/installer,target=/opt/installer \
+    --mount=type=bind,from=build,source=/dist,target=/dist \
+    ["/opt/installer/bin/pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
 USER 10001:10001
 ENTRYPOINT ["gauntlet", "hud", "--no-browser"]
 
 
 FROM tools AS cron
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+RUN --mount=type=bind,from=installer,source=/opt/installer,target=/opt/installer \
+    --mount=type=secret,id=pip,target=/etc/pip.conf \
     --mount=type=bind,source=lockfiles/cron.txt,target=/run/lock.txt \
-    ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
+    --mount=type=bind,source=lockfiles/build-constraints.txt,target=/run/build-constraints.txt \
+    ["/opt/installer/bin/pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--build-constraint", "/run/build-constraints.txt", "--requirement", "/run/lock.txt"]
 # The wheel of the stage above: there is one version of it.
 # hadolint ignore=DL3013
-RUN --mount=type=bind,from=build,source=/dist,target=/dist \
-    ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
+RUN --mount=type=bind,from=installer,source=/opt/installer,target=/opt/installer \
+    --mount=type=bind,from=build,source=/dist,target=/dist \
+    ["/opt/installer/bin/pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
 USER 10001:10001
 ENTRYPOINT ["gauntlet"]
 
 
 # The tests themselves are mounted: they belong to the commit that is tested.
 FROM tools AS test
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+RUN --mount=type=bind,from=installer,source=/opt/installer,target=/opt/installer \
+    --mount=type=secret,id=pip,target=/etc/pip.conf \
     --mount=type=bind,source=lockfiles/dev.txt,target=/run/lock.txt \
-    ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--requirement", "/run/lock.txt"]
+    --mount=type=bind,source=lockfiles/build-constraints.txt,target=/run/build-constraints.txt \
+    ["/opt/installer/bin/pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--require-hashes", "--build-constraint", "/run/build-constraints.txt", "--requirement", "/run/lock.txt"]
 # The wheel of the stage above: there is one version of it.
 # hadolint ignore=DL3013
-RUN --mount=type=bind,from=build,source=/dist,target=/dist \
-    ["pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
+RUN --mount=type=bind,from=installer,source=/opt/installer,target=/opt/installer \
+    --mount=type=bind,from=build,source=/dist,target=/dist \
+    ["/opt/installer/bin/pip", "--python", "/opt/gauntlet/bin/python", "install", "--no-compile", "--no-deps", "--no-index", "--find-links", "/dist", "gauntlet"]
 USER 10001:10001
 ENTRYPOINT ["python3", "-m", "pytest"]

@@ -38,6 +38,7 @@ def check_locks(images: Images, known: LocksManifest | None, subject: Subject) -
         else:
             locks[name] = load_lock(images.root / file, file=file)
             yield from _platforms(images, known, subject, name)
+            yield from _sdists(images, known, subject, name)
     yield from _has_engine(images, subject, locks)
     yield from _changes_runtime(images, subject, locks)
 
@@ -64,6 +65,22 @@ def _platforms(
         message = f"{subject.name} is for {', '.join(missing)}, and its lock {name!r} is not"
         remedy = f"add the platform to {name} in {FILE}, or give the platform a lock and a target"
         yield _finding(images, "lock-platform", message, remedy)
+
+
+def _sdists(
+    images: Images, known: LocksManifest | None, subject: Subject, name: str
+) -> Iterator[Finding]:
+    """Source is built in an environment that the lock does not reach: a constraint has to."""
+    if known is None or not known.locks[name].sdists:
+        return
+    chain = subject.dockerfile.chain(subject.target.stage)
+    runs = [run.rest for stage in chain for run in stage.all_of("RUN")]
+    if not any("--build-constraint" in run and "install" in run for run in runs):
+        built = ", ".join(known.locks[name].sdists)
+        message = f"{subject.name} builds {built} of {FOLDER}/{name}.txt with whatever is newest"
+        constraints = ", ".join(known.locks[name].build_constraints) or "a file of constraints"
+        remedy = f"mount {constraints} and give it to pip as --build-constraint"
+        yield _finding(images, "sdist-covered", message, remedy)
 
 
 def _has_engine(

@@ -10,7 +10,9 @@ locks:
   small: {purpose: runtime, inputs: [lockfiles/small.in], platforms: [linux/amd64]}
   other: {purpose: what tests need, inputs: [lockfiles/other.in], platforms: [linux/amd64]}
 """
-OF_LOCKS = {"image-lock", "lock-has-engine", "lock-platform", "test-changes-runtime"}
+OF_LOCKS = {
+    "image-lock", "lock-has-engine", "lock-platform", "sdist-covered", "test-changes-runtime",
+}  # fmt: skip
 
 
 def found(folder, *, small="colour==1.0", other="other==1.0", locks=LOCKS, manifest=()):
@@ -55,6 +57,16 @@ def test_a_lock_that_changes_the_runtime_is_found(tmp_path, manifest):
 def test_versions_that_markers_choose_between_are_none_that_change(tmp_path):
     small = "colour==1.0 ; sys_platform == 'linux'\ncolour==1.1 ; sys_platform != 'linux'"
     assert found(tmp_path, small=small, other="colour==1.0") == []
+
+
+SOURCE = LOCKS.replace("[lockfiles/other.in],", "[lockfiles/other.in], sdists: [old],")
+
+
+def test_constraints_have_to_reach_what_is_built_from_source(tmp_path):
+    (one,) = found(tmp_path, locks=SOURCE)
+    assert one.check == "sdist-covered"
+    assert "small-test builds old of lockfiles/other.txt" in one.message
+    assert "--build-constraint" in one.remedy
 
 
 def test_a_lock_that_nobody_declared_is_found_with_the_nearest(tmp_path):
