@@ -144,6 +144,7 @@ def execute_refresh(request: RefreshRequest, plan: RefreshPlan, host: CodeHost) 
             source=plan.commit, target=f"refs/heads/{plan.branch}", expected=plan.known
         )
         push_together(request.repository, request.remote, [update])
+    known = host.pull_request_of(plan.branch)
     pull = host.open_draft(
         title=plan.title,
         body=plan.body,
@@ -151,6 +152,9 @@ def execute_refresh(request: RefreshRequest, plan: RefreshPlan, host: CodeHost) 
         base=request.base,
         labels=request.labels,
     )
+    if known is not None and known.number == pull.number:
+        # It was opened for what the branch had then.
+        host.rewrite(pull.number, title=plan.title, body=plan.body)
     return pull.url
 
 

@@ -43,7 +43,12 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
     type=click.Choice(["shadow", "notify", "act"]),
     default="shadow",
     show_default=True,
-    help="shadow, notify: only record it; act: push and open, if --switch allows.",
+    help="shadow: only record it; notify: tell the chat; act: push and open, if --switch allows.",
+)
+@click.option(
+    "--channel",
+    default="",
+    help="Of the chat, for a bot (SLACK_BOT_TOKEN); SLACK_WEBHOOK_URL needs none.",
 )
 @click.option(
     "--switch",
@@ -60,7 +65,14 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 @folder_options
 @warehouse_option
 def refresh(
-    *, slug: str, dry_run: bool, as_json: bool, location: str, mode: str, **given: object
+    *,
+    slug: str,
+    channel: str,
+    dry_run: bool,
+    as_json: bool,
+    location: str,
+    mode: str,
+    **given: object,
 ) -> None:
     """Put new versions on a branch, and open a draft pull request that says what moved.
 
@@ -70,13 +82,14 @@ def refresh(
 
     from gauntlet.core.errors import ExitCode
     from gauntlet.locks.refreshing import refreshing
-    from gauntlet.services.connect import code_host_if_any
-    from gauntlet.services.settings import Repository
+    from gauntlet.services.connect import chat, code_host_if_any
+    from gauntlet.services.settings import Chat, Repository
 
     done = refreshing(
         given,
         mode=mode,
         host=code_host_if_any(Repository(slug=slug)),
+        chat=chat(Chat(channel=channel)),
         location=None if dry_run else location,
         tell=lambda line: click.echo(line, err=True),
     )

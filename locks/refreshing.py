@@ -8,7 +8,8 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from gauntlet.core.clock import utc_now
-from gauntlet.core.errors import ConfigError, GauntletError, Problem
+from gauntlet.core.errors import ConfigError, GauntletError, Problem, UsageError
+from gauntlet.core.words import number_of
 from gauntlet.locks.index import nowhere_to_look, source_for
 from gauntlet.locks.refresh import (
     Mode,
@@ -18,7 +19,9 @@ from gauntlet.locks.refresh import (
     plain,
     plan_refresh,
 )
+from gauntlet.services.chat.port import Chat, Message
 from gauntlet.services.codehost.port import CodeHost
+from gauntlet.services.escape import slack
 from gauntlet.services.switch import Switch, ask_switch
 from gauntlet.warehouse.batch import decision_batch
 from gauntlet.warehouse.delivery import deliver
@@ -61,10 +64,18 @@ def refreshing(
     *,
     mode: str,
     host: CodeHost | None,
+    chat: Chat | None = None,
     location: str | None,
     tell: Callable[[str], None],
 ) -> Refreshed:
-    """Refresh as the options say; without ``location`` nothing is done and nothing recorded."""
+    """Refresh as the options say; without ``location`` nothing is done and nothing recorded.
+
+    Modes above shadow tell the chat what came of it, after it is on record. Raises UsageError for
+    mode notify without one.
+    """
+    if mode == "notify" and chat is None:
+        hint = "export SLACK_WEBHOOK_URL, or SLACK_BOT_TOKEN and give --channel"
+        raise UsageError("--mode notify has nobody to tell", hint=hint)
     if given["no_index"] and not given["find_links"]:
         raise nowhere_to_look()
     now = utc_now()
@@ -92,7 +103,23 @@ def refreshing(
         done = _act(request, plan, host)
     if location:
         _record(location, done, mode)
+        if chat is not None and mode != "shadow":
+            chat.post(_message(done))
     return done
+
+
+def _message(done: Refreshed) -> Message:
+    """What a channel reads: how much moves in which lock, and where the rest of it stands."""
+    plan = done.plan
+    moved = [
+        f"{lock.name}: {number_of(len(lock.diff.changes), 'package')}"
+        for lock in plan.locks
+        if lock.diff is not None and lock.moved
+    ]
+    where = done.url or f"{plan.branch}, {done.reason}"
+    text = f"{plan.title} ({done.outcome}): {'; '.join(moved)}. {where}"
+    block = {"type": "section", "text": {"type": "mrkdwn", "text": slack(text)}}
+    return Message(key=f"{SUBJECT}/{plan.branch}", text=text, blocks=(block,))
 
 
 def _failure(plan: RefreshPlan) -> GauntletError | None:

@@ -139,7 +139,9 @@ class Transport(Scoped):
         """
         return self._ask("GET", path, parameters, None)
 
-    def send(self, method: Literal["POST", "PUT"], path: str, body: Mapping[str, object]) -> Answer:
+    def send(
+        self, method: Literal["POST", "PUT", "PATCH"], path: str, body: Mapping[str, object]
+    ) -> Answer:
         """Ask for a change, and never for the same one twice.
 
         Tries again only where the request surely changed nothing: after 429, and where no

@@ -73,6 +73,13 @@ class FakeCodeHost:
         self.pulls[number] = replace(pull, labels=tuple(dict.fromkeys((*pull.labels, *labels))))
         return self.pulls[number]
 
+    def rewrite(self, number, *, title, body):
+        self._ask("rewrite")
+        if number not in self.pulls:
+            raise ExternalServiceError(f"no pull request {number}")
+        self.texts[number] = (title, body)
+        return self.pulls[number]
+
     def open_issues(self, label):
         self._ask("open_issues")
         return [i for i in reversed(self.issues.values()) if i.open and label in i.labels]

@@ -39,6 +39,7 @@ class GitHubServer(Service):
         app = web.Application()
         path = "/repos/acme/engine"
         app.router.add_get(path + "/pulls/{number}", self.guarded(self._pull))
+        app.router.add_patch(path + "/pulls/{number}", self.guarded(self._rewrite))
         app.router.add_get(path + "/pulls", self.guarded(self._pulls))
         app.router.add_post(path + "/pulls", self.guarded(self._open))
         app.router.add_get(path + "/issues", self.guarded(self._issues))
@@ -102,6 +103,12 @@ class GitHubServer(Service):
         if pull is None:
             return web.json_response({"message": "Not Found"}, status=404)
         return web.json_response(self._told(pull))
+
+    async def _rewrite(self, request):
+        number = int(request.match_info["number"])
+        if number not in self.host.pulls:
+            return web.json_response({"message": "Not Found"}, status=404)
+        return web.json_response(self._told(self.host.rewrite(number, **await request.json())))
 
     async def _pulls(self, request):
         owner, _, head = request.query["head"].partition(":")

@@ -178,6 +178,12 @@ class GitHub:
             return found
         return _read(_Pull, answer.value, answer.address).told()
 
+    def rewrite(self, number: int, *, title: str, body: str) -> PullRequest:
+        """Put another title and text on a pull request."""
+        path = f"repos/{self._slug}/pulls/{number}"
+        answer = self._transport.send("PATCH", path, {"title": title, "body": body})
+        return _read(_Pull, answer.value, answer.address).told()
+
     def open_issues(self, label: str) -> Sequence[Issue]:
         """The newest open issues with a label, a hundred at most."""
         query = [("labels", label), ("state", "open"), ("per_page", _PER_PAGE)]

@@ -61,6 +61,9 @@ class CodeHost(Protocol):
         Labels that it does not have yet are put on it in both cases.
         """
 
+    def rewrite(self, number: int, *, title: str, body: str) -> PullRequest:
+        """Put another title and text on a pull request."""
+
     def open_issues(self, label: str) -> Sequence[Issue]:
         """The newest open issues with a label, a few hundred at most."""
 

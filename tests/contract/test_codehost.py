@@ -104,6 +104,14 @@ def test_labels_are_put_on_a_draft_be_it_new_or_not(host, memory):
     assert memory.pulls[first.number].labels == ("run-all", "locks")
 
 
+def test_a_pull_request_gets_another_text(host, memory):
+    first = host.open_draft(**DRAFT)
+    assert host.rewrite(first.number, title="Revert two", body="more").number == first.number
+    assert memory.texts[first.number] == ("Revert two", "more")
+    with pytest.raises((ExternalServiceError, UsageError)):
+        host.rewrite(999, title="x", body="y")
+
+
 def test_issues_are_found_by_label_with_their_text(host):
     opened = host.open_issue(title="Flaky", body="marker-1", labels=["flaky"])
     host.open_issue(title="Other", body="", labels=["other"])

@@ -7,10 +7,11 @@ import pytest
 from fake_codehost import FakeCodeHost
 from git_repository import GitRepository
 from ports import free_port
+from releasing import MemoryChat
 from small_wheel import small_wheel
 
 from gauntlet.__main__ import run
-from gauntlet.core.errors import ExternalServiceError
+from gauntlet.core.errors import ExternalServiceError, UsageError
 from gauntlet.locks.refreshing import refreshing
 from gauntlet.warehouse.store import open_store
 
@@ -36,6 +37,7 @@ class World:
         self.compile()
         self.repository.git("push", "--quiet", "origin", "main")
         self.host = FakeCodeHost()
+        self.chat = MemoryChat()
         self.switch = folder / "switch"
         self.switch.write_text("on\n")
 
@@ -71,7 +73,12 @@ class World:
         location = None if dry_run else str(self.folder / "warehouse")
         self.told = []
         return refreshing(
-            given, mode=mode, host=self.host, location=location, tell=self.told.append
+            given,
+            mode=mode,
+            host=self.host,
+            chat=self.chat,
+            location=location,
+            tell=self.told.append,
         )
 
     def remote(self, *arguments):
@@ -122,6 +129,8 @@ def test_a_branch_with_other_content_is_brought_up_to_date(world):
     assert world.refresh().plan.commit
     assert "two==3.0" in world.remote("show", "locks/refresh:lockfiles/test.txt")
     assert world.remote("rev-list", "--count", "main..locks/refresh") == "1"
+    ((_, body),) = world.host.texts.values()
+    assert "| two | 1.0 | 3.0 |" in body
 
 
 @pytest.mark.parametrize(
@@ -143,6 +152,32 @@ def test_nothing_is_pushed_where_nobody_allows_it(world, mode, word, reason):
     assert reason in done.reason
     assert world.branches() == ["main"]
     assert world.host.pulls == {}
+
+
+def test_a_channel_is_told_what_moves_after_it_is_on_record(world):
+    world.release("one", "2.0")
+    world.refresh("shadow")
+    world.refresh("act", dry_run=True)
+    assert world.chat.texts == []
+    world.refresh("notify")
+    world.refresh("act")
+    proposed, opened = world.chat.texts
+    assert proposed.startswith("Refresh locks: test (proposed): test: 1 package.")
+    assert "(opened): test: 1 package." in opened
+    assert world.host.pulls[1].url in opened
+    world.chat.broken = True
+    world.release("two", "2.0")
+    with pytest.raises(ExternalServiceError, match="502"):
+        world.refresh("notify")
+    with open_store(str(world.folder / "warehouse")) as store:
+        assert store.count("decisions") == 4
+
+
+def test_notify_without_a_channel_is_refused_before_any_work(world):
+    world.chat = None
+    with pytest.raises(UsageError, match="nobody to tell"):
+        world.refresh("notify")
+    assert world.told == []
 
 
 def test_a_dry_run_leaves_nothing(world):
