@@ -12,8 +12,8 @@ from gauntlet.images.drivers.port import BuildStep, Driver
 from gauntlet.images.model import Images
 from gauntlet.images.oci.manifest import IndexEntry
 from gauntlet.images.oci.reference import Place, Reference
-from gauntlet.images.oci.registry import ImageStore
-from gauntlet.images.plan import Cell, Plan, PlanRequest, build_args
+from gauntlet.images.oci.registry import ImageStore, digest_at
+from gauntlet.images.plan import Cell, Plan, PlanRequest, build_args, key_now
 from gauntlet.images.revisions import Revisions
 
 _OCI = "org.opencontainers.image"
@@ -134,11 +134,22 @@ def build_images(
             for cell, step in build_steps(images, plan, request, revisions, Path(folder)):
                 watch = Stopwatch()
                 driver.build(step)
+                _must_be_the_same(images, cell, request)
                 done.append(_placed(cell, step, request, store, watch))
         if revisions.clean:
             # Of a folder with changes the commit's name would be a lie.
             _tag_commits(images, plan, request, revisions, store)
     return done
+
+
+def _must_be_the_same(images: Images, cell: Cell, request: BuildRequest) -> None:
+    """Refuse what was built of files that changed meanwhile: its key would lie for ever.
+
+    Where the plan has notes (files that cannot be read) no key comes twice, and none is believed.
+    """
+    if not cell.notes and key_now(images, request.plan, cell) != cell.key:
+        msg = f"{cell.target} {cell.platform}: what it is built of changed while it was built"
+        raise InfrastructureError(msg, hint="build it again, and leave the folder alone meanwhile")
 
 
 def _placed(
@@ -186,6 +197,9 @@ def _tag_commits(
         cells = [cell for cell in plan.cells if cell.target == name]
         target = images.manifest.targets[name]
         places = [request.place.at(cell.repository, tag=cell.tag) for cell in cells]
+        if any(digest_at(store, image) is None for image in places):
+            # Skipped, as the registry has it: nothing here is there to be tagged.
+            continue
         tag = f"commit-{revisions.commit}"
         if len(cells) < len(target.platforms):
             for cell, image in zip(cells, places, strict=True):

@@ -8,7 +8,7 @@ from typing import Unpack
 
 import click
 
-from gauntlet.images.options import Given, Options, secrets, shared
+from gauntlet.images.options import Options, secrets, shared
 
 
 @click.command()
@@ -50,14 +50,14 @@ def build(
     from gauntlet.images.oci.skopeo import Skopeo
     from gauntlet.images.planning import make_plan
 
-    options = Given(as_json=as_json, **given)
-    if push and not options.place.startswith("docker://"):
+    where = given["place"]
+    if push and not where.startswith("docker://"):
         msg = "--push has no registry to send images to"
         raise UsageError(msg, hint="name it: --place docker://HOST[/PATH]")
     work = work.absolute()
-    here = not options.place or (options.place.startswith("docker://") and not push)
-    place = Place.parse(f"oci:{work / 'images'}" if here else options.place)
-    made = make_plan(options)
+    here = not where or (where.startswith("docker://") and not push)
+    place = Place.parse(f"oci:{work / 'images'}" if here else where)
+    made = make_plan(given)
     request = BuildRequest(
         plan=made.request, work=work, place=place, version=version, secrets=secrets(given_secrets)
     )

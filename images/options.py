@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
@@ -73,7 +72,7 @@ def shared(command: _CommandT) -> _CommandT:
 
 
 class Options(TypedDict):
-    """What click gives for them, but for ``as_json``."""
+    """The options as they were given, but for ``as_json``."""
 
     targets: tuple[str, ...]
     root: Path
@@ -86,24 +85,6 @@ class Options(TypedDict):
     driver: str
     main: str
     branch: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """The options as they were given."""
-
-    targets: tuple[str, ...]
-    root: Path
-    place: str
-    platforms: tuple[str, ...]
-    contexts: tuple[str, ...]
-    bases: tuple[str, ...]
-    args: tuple[str, ...]
-    mirror: str
-    driver: str
-    main: str
-    branch: str
-    as_json: bool
 
 
 def pairs(given: Iterable[str], option: str, form: str = "NAME=VALUE") -> dict[str, str]:

@@ -102,6 +102,13 @@ def plan_images(
     return Plan(cells=cells, driver=driver[0], driver_reason=driver[1], place=request.place)
 
 
+def key_now(images: Images, request: PlanRequest, cell: Cell) -> str:
+    """The key of what a cell is built of as it is at this moment."""
+    target = images.manifest.targets[cell.target]
+    contexts, _ = _contexts(images, target, request)
+    return _key(images, target, request, cell.platform, cell.bases, contexts).value
+
+
 def base_images(images: Images, target: Target, request: PlanRequest) -> dict[str, str]:
     """What each base's argument is: pinned, or what replaces it. Empty where nobody knows."""
     found = {}

@@ -5,7 +5,7 @@ from typing import Unpack
 
 import click
 
-from gauntlet.images.options import Given, Options, shared
+from gauntlet.images.options import Options, shared
 
 
 @click.command()
@@ -18,7 +18,7 @@ def plan(as_json: bool, **given: Unpack[Options]) -> None:
     from gauntlet.core.errors import InfrastructureError
     from gauntlet.images.planning import make_plan
 
-    made = make_plan(Given(as_json=as_json, **given)).plan
+    made = make_plan(given).plan
     if as_json:
         click.echo(json.dumps(made.as_data(), indent=2))
     else:

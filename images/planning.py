@@ -9,7 +9,7 @@ from gauntlet.images.drivers.choose import choose_driver
 from gauntlet.images.model import Images
 from gauntlet.images.oci.reference import Place
 from gauntlet.images.oci.skopeo import Skopeo
-from gauntlet.images.options import Given, pairs
+from gauntlet.images.options import Options, pairs
 from gauntlet.images.plan import Plan, PlanRequest, plan_images
 from gauntlet.images.revisions import Revisions, read_revisions
 
@@ -24,12 +24,12 @@ class Planned:
     plan: Plan
 
 
-def make_plan(given: Given) -> Planned:
+def make_plan(given: Options) -> Planned:
     """Plan what was asked for."""
-    images = Images(given.root.absolute())
+    images = Images(given["root"].absolute())
     request = _request(given, images)
-    revisions = read_revisions(images.root, main=given.main, branch=given.branch)
-    place = Place.parse(given.place) if given.place else None
+    revisions = read_revisions(images.root, main=given["main"], branch=given["branch"])
+    place = Place.parse(given["place"]) if given["place"] else None
     store = Skopeo()
 
     def exists(repository: str, tag: str, _platform: str) -> bool:
@@ -41,31 +41,31 @@ def make_plan(given: Given) -> Planned:
         request,
         revisions,
         exists=exists if place else None,
-        driver=choose_driver(given.driver),
+        driver=choose_driver(given["driver"]),
     )
     return Planned(images=images, request=request, revisions=revisions, plan=plan)
 
 
-def _request(given: Given, images: Images) -> PlanRequest:
-    bases = pairs(given.bases, "--base")
+def _request(given: Options, images: Images) -> PlanRequest:
+    bases = pairs(given["bases"], "--base")
     for name in bases:
         if name not in images.bases:
             raise unknown_name("base", name, images.bases)
-    contexts = {name: Path(path) for name, path in pairs(given.contexts, "--context").items()}
+    contexts = {name: Path(path) for name, path in pairs(given["contexts"], "--context").items()}
     for name, path in contexts.items():
         if not path.is_dir():
             raise UsageError(f"--context {name}: {path} is no folder")
-    picked = [images.manifest.targets[name] for name in images.manifest.pick(given.targets)]
-    _must_be_taken("platform", given.platforms, [p for each in picked for p in each.platforms])
+    picked = [images.manifest.targets[name] for name in images.manifest.pick(given["targets"])]
+    _must_be_taken("platform", given["platforms"], [p for each in picked for p in each.platforms])
     _must_be_taken("context", contexts, [name for each in picked for name in each.contexts])
     return PlanRequest(
-        targets=given.targets,
-        platforms=given.platforms,
+        targets=given["targets"],
+        platforms=given["platforms"],
         contexts=contexts,
         bases=bases,
-        args=pairs(given.args, "--arg"),
-        place=given.place,
-        mirror=given.mirror.removeprefix("docker://"),
+        args=pairs(given["args"], "--arg"),
+        place=given["place"],
+        mirror=given["mirror"].removeprefix("docker://"),
     )
 
 

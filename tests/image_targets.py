@@ -2,9 +2,19 @@
 
 import json
 import textwrap
+from datetime import UTC, datetime
 
 from gauntlet.images.model import BASES, FILE, Images
+from gauntlet.images.revisions import Revisions
 
+CREATED = datetime(2026, 11, 20, 12, tzinfo=UTC)
+REVISIONS = Revisions(
+    commit="c" * 40,
+    parent="p" * 40,
+    merge_base="m" * 40,
+    branch="feature/x y",
+    created=CREATED,
+)
 DIGEST = f"sha256:{'a' * 64}"
 DOCKERFILE = """\
 ARG PYTHON_BASE

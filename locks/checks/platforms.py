@@ -38,7 +38,17 @@ def check_closure(subject: Subject) -> list[Finding]:
 
     A lock is resolved for its first platform; this says whether it is whole on the others.
     """
-    findings = []
+    findings = [
+        Finding(
+            check="closure",
+            subject=subject.at(pin),
+            message=f"it wants {line!r}, which is no requirement, so nothing says whether it fits",
+            remedy="pin another version of it, and tell its makers",
+        )
+        for pin in subject.lock.pins
+        for line in _wanted(subject, pin)
+        if _read(line) is None
+    ]
     overridden = _overridden(subject)
     for platform in subject.spec.platforms:
         where = subject.environments[platform]
@@ -154,17 +164,26 @@ def _closure_remedy(subject: Subject, platform: str) -> str:
 
 
 def _requirements(subject: Subject, pin: Pin, where: dict[str, str] | object) -> list[Requirement]:
-    recorded = subject.recorded(pin)
     found = []
-    for line in (recorded.requires if recorded else None) or ():
-        try:
-            needed = Requirement(line)
-        except InvalidRequirement:
+    for needed in map(_read, _wanted(subject, pin)):
+        if needed is None:
             continue
         marker = str(needed.marker) if needed.marker else ""
         if any(holds(marker, where, extra) for extra in ("", *pin.extras)):  # type: ignore[arg-type]
             found.append(needed)
     return found
+
+
+def _wanted(subject: Subject, pin: Pin) -> tuple[str, ...]:
+    recorded = subject.recorded(pin)
+    return (recorded.requires if recorded else None) or ()
+
+
+def _read(line: str) -> Requirement | None:
+    try:
+        return Requirement(line)
+    except InvalidRequirement:
+        return None
 
 
 def _overridden(subject: Subject) -> frozenset[str]:
@@ -185,5 +204,6 @@ def _admits(requires_python: str, python: str) -> bool:
     try:
         specifiers = SpecifierSet(requires_python)
     except InvalidSpecifier:
-        return True
+        # Installers refuse it, too.
+        return False
     return any(specifiers.contains(f"{python}.{patch}") for patch in (0, 99))

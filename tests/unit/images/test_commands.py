@@ -112,13 +112,11 @@ def test_a_folder_without_images_is_told_where_to_go(tmp_path):
 
 
 def test_a_mirror_is_the_same_with_and_without_its_scheme(tmp_path):
-    from gauntlet.images.options import Given
+    from gauntlet.images.options import Options
     from gauntlet.images.planning import _request
 
     images = a_repository(tmp_path)
     empty = dict.fromkeys(("targets", "platforms", "contexts", "bases", "args"), ())
     more = dict.fromkeys(("place", "driver", "main", "branch"), "")
-    given = Given(
-        **empty, **more, root=tmp_path, as_json=False, mirror="docker://registry.example.org/m"
-    )
+    given = Options(**empty, **more, root=tmp_path, mirror="docker://registry.example.org/m")
     assert _request(given, images).mirror == "registry.example.org/m"

@@ -1,8 +1,7 @@
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from image_targets import DIGEST, a_repository
+from image_targets import CREATED, DIGEST, REVISIONS, a_repository
 
 from gauntlet.core.errors import InfrastructureError, UsageError
 from gauntlet.images.build import BuildRequest, build_steps
@@ -13,14 +12,6 @@ from gauntlet.images.oci.reference import Place
 from gauntlet.images.plan import PlanRequest, plan_images
 from gauntlet.images.revisions import Revisions
 
-CREATED = datetime(2026, 11, 20, 12, tzinfo=UTC)
-REVISIONS = Revisions(
-    commit="c" * 40,
-    parent="p" * 40,
-    merge_base="m" * 40,
-    branch="feature/x y",
-    created=CREATED,
-)
 PLACE = "docker://registry.example.org/ci"
 
 

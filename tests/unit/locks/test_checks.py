@@ -156,6 +156,14 @@ def test_what_another_platform_needs_beside_is_found():
     assert "on linux/arm64, and the lock has none" in finding.message
 
 
+def test_a_requirement_that_nobody_can_read_is_no_pass():
+    lock = subject(packages=recorded("a-1.0-py3-none-any.whl", requires=("b >>= 1",)))
+    (finding,) = check_closure(lock)
+    assert "'b >>= 1', which is no requirement" in finding.message
+    lock = subject(packages=recorded("a-1.0-py3-none-any.whl", requires_python="three"))
+    assert len(check_python(lock)) == 1
+
+
 def test_what_is_overridden_is_not_missed():
     lock = subject(
         packages=recorded("a-1.0-py3-none-any.whl", requires=("torch",)),
