@@ -52,4 +52,6 @@ def verify(targets: tuple[str, ...], root: Path, image: str, platform: str, as_j
         click.echo("".join(f"not run: {text}\n" for text in verdict.not_run), nl=False)
     if errors := errors_of(verdict.findings):
         raise NotQualifiedError(number_of(len(errors), "finding"), hint="each line says its remedy")
-    click.echo(f"{number_of(len(images.manifest.pick(targets)), 'image')}: nothing wrong", err=True)
+    missing = f", {number_of(len(verdict.not_run), 'check')} not run" if verdict.not_run else ""
+    count = number_of(len(images.manifest.pick(targets)), "image")
+    click.echo(f"{count}: nothing wrong{missing}", err=True)
